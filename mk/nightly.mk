@@ -1,6 +1,6 @@
 # What needs more programs or more time than CI has, one after the other, since routers under load disturb each other. Of the
 # mutants each night has a thirtieth part, by the day of the year.
-NIGHTLY = metrics-check browser-check daemons faults upgrades oracle
+NIGHTLY = metrics-check browser-check corpus daemons faults upgrades oracle
 .PHONY: nightly browser-check
 nightly: ## all checks that need more programs or time than CI has, as root: some hours
 	@for check in $(NIGHTLY); do $(MAKE) --no-print-directory $$check || exit 1; done

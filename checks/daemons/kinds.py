@@ -11,7 +11,7 @@ CABLE = [sys.executable, "-IS", str(pathlib.Path(__file__).with_name("cable.py")
 
 
 class Kind:
-    """A veth, with the offloads that it is made with. It is left to the kernel: containers' ends are not named."""
+    """A veth, with the offloads that it is made with, like a container's. At XDP it would lose them, so it is not named there."""
 
     # Whether `up` is told of it where it is to forward, whether it has Ethernet headers, whether the host has GRO.
     named, ethernet, has_gro = False, True, True

@@ -63,7 +63,8 @@ def learnt(part):
     return f"""## OSPF, BGP and BFD, IPv4 and IPv6
 
 Each neighbour announces a network by OSPF and one by BGP, of both versions of IP; BFD of three times 300 ms is with all of
-them. Datagrams go from a to b and from b to a, to all networks. Without `--attach xdp` veths are left to the kernel.
+them. Datagrams go from a to b and from b to a, to all networks. Without `--attach xdp` the program of `up` is at tcx on veths:
+there it leaves all packets to the kernel, unless it has `--driver`.
 
 {rows_of(["daemon", "forwarding", "routes learnt after, s", "sent", "lost", "forwarded by Causeway", ""], rows)}"""
 

@@ -123,6 +123,10 @@ pub struct RunArgs {
     /// default
     #[arg(long)]
     pub driver: bool,
+    /// Take each packet from the general allocator and give it back there, instead of using its memory again for the next:
+    /// to measure what that is worth. Not with ports over AF_XDP, whose frames are the pool's
+    #[arg(long, conflicts_with_all = ["driver", "frames"])]
+    pub no_recycling: bool,
     /// How it runs
     #[command(flatten)]
     pub runtime: RuntimeArgs,

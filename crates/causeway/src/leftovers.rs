@@ -1,6 +1,6 @@
 //! What a router that was killed has left behind, and undoing it.
 
-use crate::control::{Record, Undo, own_netns};
+use crate::control::{Record, Undo, Whereabouts};
 use causeway_kernel::{ManagedNeighbour, release_managed};
 use causeway_netio::interface::name_by_index;
 use causeway_netio::offload::{Offload, is_on, set_offload};
@@ -11,12 +11,15 @@ use std::path::Path;
 pub const CODE: &str = "leftovers";
 
 /// Undoes what a dead router has changed in this network namespace, removes its files, and says so in a line. If it
-/// changed something in another namespace, its record stays for a router that starts there.
+/// changed something in another namespace, its record stays for a router that starts there; what it changed in one that is no
+/// more went with that.
 pub fn undo(record: &Record, dir: &Path) -> Option<String> {
-    if !record.undo.is_empty() && own_netns().ok().as_ref() != Some(&record.netns) {
-        return None;
-    }
-    let done = offloads(record).chain(neighbours(record)).collect::<Vec<_>>();
+    let done = match record.whereabouts() {
+        _ if record.undo.is_empty() => Vec::new(),
+        Whereabouts::Elsewhere => return None,
+        Whereabouts::Gone => Vec::new(),
+        Whereabouts::Here => offloads(record).chain(neighbours(record)).collect(),
+    };
     record.remove_files(dir);
     let text = if done.is_empty() { String::new() } else { format!(": {}", done.join(", ")) };
     let Record { name, pid, .. } = record;

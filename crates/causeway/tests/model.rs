@@ -54,6 +54,47 @@ fn cards_are_modelled_and_a_frame_is_followed() {
 }
 
 #[test]
+fn a_figure_says_why_and_follows_a_packet() {
+    let folder = folder("figure");
+    let out = folder.to_string_lossy().into_owned();
+    let answer = said(&["OSR-4", "--why", "--packet", "20", "--out", &out]);
+    assert!(answer.starts_with("OSR-4, modelled: ") && answer.contains("plateau, NAPI, kpps"), "{answer}");
+    assert!(answer.contains("why, napi (modelled") && answer.contains("1488 kpps: processor; "), "{answer}");
+    for curve in ["interrupt", "moderated", "napi"] {
+        // At both ends of the curve.
+        assert_eq!(answer.matches(&format!("one packet, {curve} at ")).count(), 2, "{answer}");
+    }
+    assert!(answer.contains(" 0 ns  has come in") && answer.contains("has left"), "{answer}");
+    let json = std::fs::read_to_string(folder.join("model-OSR-4.json")).expect("written");
+    assert!(json.contains("\"the paper: napi/64 bytes/forwarding rate\""));
+    let page = std::fs::read_to_string(folder.join("model-OSR-4.html")).expect("written");
+    assert!(page.contains("the paper: napi") && folder.join("model-OSR-4.csv").exists());
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn a_machine_that_is_wrong_is_refused_with_its_line() {
+    let folder = folder("wrong");
+    let (file, out) = (folder.join("mine.toml"), folder.to_string_lossy().into_owned());
+    let name = file.to_string_lossy().into_owned();
+    let osr = include_str!("../../model/machines/osr.toml");
+    let plan = said(&["what-if", "--print", "board-2x1g"]);
+    let line = |text: &str, key: &str| text.lines().position(|one| one.starts_with(key)).expect(key) + 1;
+    std::fs::write(&file, osr.replace("\"2.8 GHz\"", "\"2.8 ns\"")).expect("written");
+    let error = refused(&["OSR-4", "--machine", &name, "--out", &out]);
+    let expected = format!("{name}, line {}: clock: the unit 'ns' does not fit", line(osr, "clock"));
+    assert!(error.contains(&expected), "{error}");
+    let text = plan.replace("name = \"board-2x1g\"", "name = \"a/b\"");
+    std::fs::write(&file, &text).expect("written");
+    let error = refused(&["what-if", &name, "--out", &out]);
+    let expected = format!("{name}, line {}: the name 'a/b' is to be of letters", line(&text, "name"));
+    assert!(error.contains(&expected), "{error}");
+    let written = std::fs::read_dir(&folder).expect("a folder").count();
+    assert_eq!(written, 1, "nothing beside the file");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_what_is_possible() {
     let error = refused(&["what-if", "--print", "mainframe"]);
     assert!(error.contains("there is no machine 'mainframe'; ready are board-2x1g"), "{error}");

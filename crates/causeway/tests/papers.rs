@@ -92,13 +92,18 @@ fn said(arguments: &[&str]) -> String {
     String::from_utf8(out.stdout).expect("text")
 }
 
-/// The figures that `causeway lab paper` measures.
-fn measured() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for line in said(&["lab", "paper"]).lines().filter(|line| !line.contains("not measured here")) {
-        let more = line.split_once(" (with ").and_then(|(_, rest)| rest.split_once(')'));
+/// The figures that `causeway lab paper` measures where there are as many processors as it says, with that number.
+fn measured() -> BTreeMap<String, u32> {
+    let mut found = BTreeMap::new();
+    for line in said(&["lab", "paper"]).lines() {
+        let Some((what, _)) = line.split_once(" processors, ") else { continue };
+        let Some((before, Ok(processors))) = what.rsplit_once('[').map(|(a, b)| (a, b.parse())) else {
+            continue;
+        };
+        let more = before.split_once(" (with ").and_then(|(_, rest)| rest.split_once(')'));
         let more = more.map_or("", |(figures, _)| figures).split(", ").filter(|figure| !figure.is_empty());
-        found.extend(line.split_whitespace().take(1).chain(more).map(str::to_owned));
+        let figures = before.split_whitespace().take(1).chain(more);
+        found.extend(figures.map(|figure| (figure.to_owned(), processors)));
     }
     found
 }
@@ -130,6 +135,24 @@ fn modelled() -> BTreeSet<String> {
     found
 }
 
+/// The figures that come of the card's Verilog: those that its page names, which `make fpga-experiments` writes, and the logic
+/// elements if `make fpga-report` counts them.
+fn simulated() -> BTreeSet<String> {
+    let read = |path: &str| std::fs::read_to_string(Path::new(ROOT).join(path)).expect(path);
+    let mut found = BTreeSet::new();
+    for heading in read("docs/results/fpga-nic.md").lines().filter_map(|line| line.strip_prefix("## ")) {
+        if heading.contains("scenarios A to F (paper section IV-B)") {
+            found.extend(('A'..='F').map(|scenario| format!("FPGA-{scenario}")));
+        }
+        let figure = heading.split_once("(paper figure ").and_then(|(_, rest)| rest.split_once(')'));
+        found.extend(figure.map(|(number, _)| format!("FPGA-{number}")));
+    }
+    if read("fpga/README.md").lines().any(|line| line.starts_with("Logic elements of `nic_pcix`: ")) {
+        found.insert("FPGA-LE".to_owned());
+    }
+    found
+}
+
 /// How a cell says that so many figures of a row are there.
 fn word(figures: &[&str], there: &BTreeSet<String>) -> &'static str {
     match figures.iter().filter(|figure| there.contains(**figure)).count() {
@@ -156,13 +179,20 @@ fn every_figure_has_a_line_that_says_what_the_programs_say() {
     let rows = rows(&page(), "Figures");
     let known: BTreeSet<&str> = EXPERIMENTS.iter().map(|(row, _)| *row).collect();
     assert_eq!(rows.keys().map(String::as_str).collect::<BTreeSet<_>>(), known);
-    let (measured, modelled) = (measured(), modelled());
+    let (measured, modelled, simulated) = (measured(), modelled(), simulated());
+    let here = measured.keys().cloned().collect();
     for (row, figures) in EXPERIMENTS {
         let own = [row];
         let figures = if figures.is_empty() { &own[..] } else { figures };
         let [_, in_lab, in_model, verilog, says] = &rows[row][..] else { panic!("{row} has other columns") };
-        assert_eq!(in_lab, word(figures, &measured), "{row}, measured");
+        let processors = figures.iter().filter_map(|figure| measured.get(*figure)).max();
+        let lab = match processors {
+            Some(more) if *more > 2 => format!("on {more} processors"),
+            _ => word(figures, &here).to_owned(),
+        };
+        assert_eq!(*in_lab, lab, "{row}, measured");
         assert_eq!(in_model, word(figures, &modelled), "{row}, modelled");
+        assert_eq!(verilog, word(figures, &simulated), "{row}, Verilog");
         let some = [in_lab, in_model, verilog].iter().any(|cell| *cell == "yes");
         assert!(some || !says.is_empty(), "{row} is nowhere, and the page does not say why");
     }

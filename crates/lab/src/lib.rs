@@ -32,9 +32,11 @@
 //!   a sink. `memory` is the part that measures it.
 //! * `passage` is any other graph in memory, and the same text in Click with packets from a file. `nat` is translation of
 //!   addresses with few and many flows; `middleboxes` are a firewall, queues of several classes, and flows that are counted.
-//! * `veth` measures between network namespaces: `testbed` makes and removes them, `traffic` loads them, and the router, the
-//!   kernel and a bare redirect forward in turn, with few routes and, in `routes`, a million. `latency` is of packets at half
-//!   of that load.
+//! * `veth` measures between network namespaces: `testbed` makes and removes them, `traffic` loads them with `packets` of IPv4
+//!   and IPv6, and what forwards takes turns (`way`): the kernel, the router's workers, the router in the driver (its graph
+//!   compiled to BPF, `up --driver`), a program around `bpf_fib_lookup`, and a bare redirect. `routes` is the same with one
+//!   route and with a million, `latency` is of packets at half of that load, and `tcp` of streams with a veth's default
+//!   offloads, by the kernel and by the router in the driver, at tcx and at XDP.
 //! * `lut` is the lookup paper's experiments, on the structures alone and inside the router.
 //!
 //! # Invariants
@@ -86,7 +88,7 @@ use std::time::Duration;
 /// What is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Names of benchmarks: memory, nat, middleboxes, veth, routes, latency, lut. All but lut without any.
+    /// Names of benchmarks: memory, nat, middleboxes, veth, routes, tcp, latency, lut. All but lut without any.
     pub parts: Vec<String>,
     /// Length of a round.
     pub round: Duration,
@@ -110,6 +112,7 @@ const PARTS: &[(&str, Part, bool)] = &[
     ("middleboxes", middleboxes::run, true),
     ("veth", veth::rates, true),
     ("routes", veth::routes, true),
+    ("tcp", veth::tcp, true),
     ("latency", veth::latency, true),
     ("lut", lut::run, false),
 ];

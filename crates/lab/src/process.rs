@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -21,7 +21,18 @@ pub struct Process {
     /// What it reads from its standard input, again after each start.
     input: Option<Arc<str>>,
     ready: Option<String>,
+    /// What is to be run before it is terminated.
+    stop: Option<Command>,
     patience: Duration,
+}
+
+/// What else there is to a process.
+#[derive(Default)]
+struct Ways<'a> {
+    /// What it reads.
+    input: Option<&'a str>,
+    /// What ends it.
+    stop: Option<Command>,
 }
 
 impl Process {
@@ -31,7 +42,16 @@ impl Process {
     /// # Errors
     /// If it cannot be started, ends, or is not ready in time; with what it said.
     pub fn start(command: Command, ready: Option<&str>) -> Result<Process> {
-        Process::start_within(PATIENCE, command, ready, None)
+        Process::start_within(PATIENCE, command, ready, Ways::default())
+    }
+
+    /// As [`Process::start`], one that `stop` ends, if there is such a command: it is run when the process is to end, which
+    /// then has some time to do so before it is terminated.
+    ///
+    /// # Errors
+    /// As [`Process::start`].
+    pub fn start_and_stop(command: Command, ready: Option<&str>, stop: Option<Command>) -> Result<Process> {
+        Process::start_within(PATIENCE, command, ready, Ways { stop, ..Ways::default() })
     }
 
     /// As [`Process::start`], one that reads `input` from its standard input.
@@ -39,19 +59,19 @@ impl Process {
     /// # Errors
     /// As [`Process::start`].
     pub fn fed(command: Command, ready: Option<&str>, input: &str) -> Result<Process> {
-        Process::start_within(PATIENCE, command, ready, Some(input))
+        Process::start_within(PATIENCE, command, ready, Ways { input: Some(input), ..Ways::default() })
     }
 
     fn start_within(
         patience: Duration,
         mut command: Command,
         ready: Option<&str>,
-        input: Option<&str>,
+        ways: Ways<'_>,
     ) -> Result<Process> {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let input = input.map(Arc::from);
+        let (input, stop) = (ways.input.map(Arc::from), ways.stop);
         let child = spawn(&mut command, input.as_ref()).context("cannot start the device")?;
-        let mut process = Process { child, command, input, ready: ready.map(str::to_owned), patience };
+        let mut process = Process { child, command, input, ready: ready.map(str::to_owned), stop, patience };
         process.wait_until_ready()?;
         Ok(process)
     }
@@ -108,6 +128,28 @@ impl Process {
         }
     }
 
+    /// Runs the command that stops it, and gives it time to end by that.
+    fn stop(&mut self) {
+        let Some(stop) = &mut self.stop else { return };
+        stop.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let ended = stop.spawn().map(|mut stop| {
+            let ended = within(self.patience, &mut stop);
+            if ended.is_none() {
+                // It is of no use any more.
+                let _ = stop.kill();
+                let _ = stop.wait();
+            }
+            ended
+        });
+        match ended {
+            Ok(Some(status)) if status.success() => {}
+            Ok(Some(status)) => log::warn!("the command that stops the device failed: {status}"),
+            Ok(None) => log::warn!("the command that stops the device did not end"),
+            Err(e) => log::warn!("the command that stops the device cannot be started: {e}"),
+        }
+        within(self.patience, &mut self.child);
+    }
+
     /// The process.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -135,18 +177,29 @@ fn spawn(command: &mut Command, input: Option<&Arc<str>>) -> std::io::Result<Chi
     Ok(child)
 }
 
+/// How a process has ended; `None` if it has not within this time.
+fn within(patience: Duration, child: &mut Child) -> Option<ExitStatus> {
+    let began = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(10)),
+            _ => return None,
+        }
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        self.stop();
+        if within(Duration::ZERO, &mut self.child).is_some() {
+            return;
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        if within(PATIENCE, &mut self.child).is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -208,11 +261,41 @@ mod tests {
     fn a_device_that_never_becomes_ready_is_told_of_and_stopped() {
         let patience = Duration::from_millis(300);
         let script = shell("echo $$; echo still waiting; exec sleep 60");
-        let error = Process::start_within(patience, script, Some("ready"), None).err().expect("not ready");
+        let error =
+            Process::start_within(patience, script, Some("ready"), Ways::default()).err().expect("not ready");
         let error = error.to_string();
         let said = error.strip_prefix("the device is not ready after 0.3 s: ").expect("why");
         let (id, rest) = said.split_once("; ").expect("what it said");
         assert_eq!(rest, "still waiting");
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+    }
+
+    #[test]
+    fn a_device_is_stopped_by_its_own_command_and_what_that_leaves_is_terminated() {
+        let folder = std::env::temp_dir().join(format!("causeway-lab-{}-stop", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let (order, told) = (folder.join("order"), folder.join("told"));
+        let (order, told) = (order.to_string_lossy(), told.to_string_lossy());
+        // It ends when it finds the order, and says how it ended.
+        let script = format!(
+            "trap 'echo terminated > {told}; exit' TERM; echo ready; \
+             while ! test -e {order}; do sleep 0.02; done; echo stopped > {told}"
+        );
+        let ended_by = |stop: &str| {
+            let _ = std::fs::remove_file(&*order);
+            let ways = Ways { stop: Some(shell(stop)), ..Ways::default() };
+            let patience = Duration::from_millis(500);
+            let device = Process::start_within(patience, shell(&script), Some("ready"), ways);
+            let device = device.expect("started");
+            let process = format!("/proc/{}", device.id());
+            drop(device);
+            assert!(!std::path::Path::new(&process).exists(), "{stop}");
+            std::fs::read_to_string(&*told).expect("its end")
+        };
+        assert_eq!(ended_by(&format!("touch {order}")), "stopped\n");
+        for other in ["true", "exit 1", "exec sleep 60"] {
+            assert_eq!(ended_by(other), "terminated\n", "{other}");
+        }
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 }

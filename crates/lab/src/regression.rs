@@ -15,8 +15,9 @@ pub enum Better {
 }
 
 /// Quantities of which more is better.
-const MORE: [&str; 9] = [
+const MORE: [&str; 10] = [
     "load",
+    "conditional throughput",
     "forwarding rate",
     "forwarding rate of a flood",
     "packets a second of processor time",

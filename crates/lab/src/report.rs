@@ -141,6 +141,12 @@ impl Report {
     }
 }
 
+/// Of this program: with the commit that it was built of, where that is known.
+pub fn version() -> String {
+    let commit = option_env!("CAUSEWAY_COMMIT").map_or(String::new(), |commit| format!(" (commit {commit})"));
+    format!("{}{commit}", env!("CARGO_PKG_VERSION"))
+}
+
 /// A run of this program that begins now, without settings.
 pub fn begun() -> Run {
     let began = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -148,7 +154,7 @@ pub fn begun() -> Run {
         command: std::env::args().collect(),
         began_unix_s: began.map_or(0, |time| time.as_secs()),
         machine: Machine::here(),
-        versions: [("causeway".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
+        versions: [("causeway".to_owned(), version())].into(),
         settings: Default::default(),
     }
 }

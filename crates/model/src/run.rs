@@ -31,7 +31,8 @@ impl Effort {
         Effort { warm_up_ps: 10 * MILLISECOND, window_ps: 5 * MILLISECOND, windows: 3, windows_most: 3 };
 }
 
-/// The width that half of the 95 % interval of a mean is to be under, as a part of it.
+/// What the 95 % interval of a mean is to be narrower than, from its lower to its upper end, as a part of the mean: so the mean is
+/// sure to half a percent each way.
 const NARROW: f64 = 0.01;
 /// The same as a part of what is offered, for rates near zero.
 const NARROW_OF_OFFERED: f64 = 0.001;
@@ -46,6 +47,10 @@ pub struct Outcome {
     pub offered_fps: f64,
     /// What left, or was counted, in each window.
     pub windows_fps: Vec<f64>,
+    /// How wide the 95 % interval of the rate is, from end to end.
+    pub interval_fps: f64,
+    /// Whether that is as narrow as is promised; it is not where windows ran out before.
+    pub sure: bool,
     /// What left, or was counted, by the port that it came in by.
     pub flows_fps: Vec<f64>,
     /// Interrupts a second, by port.
@@ -72,6 +77,8 @@ pub struct Outcome {
     pub delay_ns: f64,
     /// Buffers that there are, and of those, free ones.
     pub buffers: (u32, usize),
+    /// Entries of the route cache that hold a flow, and all that there are.
+    pub entries: [usize; 2],
     /// Events that happened.
     pub events: u64,
     /// The way of the packet that was followed.
@@ -132,6 +139,13 @@ impl Running {
         match self {
             Running::One(router) => count(router),
             Running::Several(router) => count_several(router),
+        }
+    }
+
+    fn entries(&self) -> [usize; 2] {
+        match self {
+            Running::One(router) => router.kernel().stack.cache_entries(),
+            Running::Several(_) => [0, 0],
         }
     }
 
@@ -207,7 +221,7 @@ pub fn run(
     let (mut done, mut windows) = (before.done, Vec::new());
     let window_s = effort.window_ps as f64 / SECOND as f64;
     while windows.len() < effort.windows
-        || (windows.len() < effort.windows_most && half_interval(&windows) > width(&windows, offered))
+        || (windows.len() < effort.windows_most && interval(&windows) >= narrow(&windows, offered))
     {
         now_ps += effort.window_ps;
         router.run(now_ps);
@@ -215,7 +229,8 @@ pub fn run(
         windows.push((now - done) as f64 / window_s);
         done = now;
     }
-    Ok(outcome(&router, &before, windows, now_ps - warm_up_ps))
+    let sure = interval(&windows) < narrow(&windows, offered);
+    Ok(Outcome { sure, ..outcome(&router, &before, windows, now_ps - warm_up_ps) })
 }
 
 /// How long a run is let be before anything counts: at least until so many times what a queue holds has come, since a queue
@@ -228,17 +243,29 @@ fn warm_up_ps(machine: &Machine, offered_fps: f64, effort: Effort) -> Time {
         .max(((comes_s * SECOND as f64) as Time).min(effort.warm_up_ps.saturating_mul(MOST_TIMES)))
 }
 
-/// Half of the 95 % interval of the mean.
-fn half_interval(values: &[f64]) -> f64 {
+/// How wide the 95 % interval of the mean is, from end to end, by Student's distribution; of one value nothing is known.
+fn interval(values: &[f64]) -> f64 {
     let n = values.len() as f64;
+    if n < 2.0 {
+        return f64::INFINITY;
+    }
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    2.0 * (variance / n).sqrt()
+    2.0 * student(n - 1.0) * (variance / n).sqrt()
 }
 
-fn width(values: &[f64], offered_fps: f64) -> f64 {
+/// The 97.5 % point of Student's distribution with so many degrees of freedom, from that of the normal one (Abramowitz and
+/// Stegun, 26.7.5): from 9 on right to a hundredth.
+fn student(freedom: f64) -> f64 {
+    let z: f64 = 1.959_964;
+    let [z3, z5] = [z.powi(3), z.powi(5)];
+    z + (z3 + z) / (4.0 * freedom) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom * freedom)
+}
+
+/// What that is to be under. A rate that never changes, even one of nothing, is sure.
+fn narrow(values: &[f64], offered_fps: f64) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    (NARROW * mean).max(NARROW_OF_OFFERED * offered_fps)
+    (NARROW * mean).max(NARROW_OF_OFFERED * offered_fps).max(f64::MIN_POSITIVE)
 }
 
 fn outcome(router: &Running, before: &Counts, windows_fps: Vec<f64>, took_ps: Time) -> Outcome {
@@ -252,7 +279,9 @@ fn outcome(router: &Running, before: &Counts, windows_fps: Vec<f64>, took_ps: Ti
     let workers = now.busy_ps.len() as f64;
     Outcome {
         offered_fps: rate(now.offered, before.offered),
+        interval_fps: interval(&windows_fps),
         windows_fps,
+        sure: false,
         flows_fps: rates(&now.left, &before.left),
         interrupts: rates(&now.interrupts, &before.interrupts),
         polls: rates(&now.polls, &before.polls),
@@ -266,6 +295,7 @@ fn outcome(router: &Running, before: &Counts, windows_fps: Vec<f64>, took_ps: Ti
         fullness: std::array::from_fn(|n| (now.fullness[n] - before.fullness[n]) as f64 / samples),
         delay_ns: (now.delay_ps - before.delay_ps) as f64 / left as f64 / 1e3,
         buffers: (hardware.buffers.made, hardware.buffers.free()),
+        entries: router.entries(),
         events,
         trace,
     }
@@ -307,4 +337,38 @@ pub(crate) fn parallel<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sy
     });
     all.sort_by_key(|(number, _)| *number);
     all.into_iter().map(|(_, done)| done).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::Figure;
+
+    /// From tables of Student's distribution.
+    #[test]
+    fn intervals_are_those_of_the_tables() {
+        for (freedom, point) in [(9.0, 2.262), (19.0, 2.093), (29.0, 2.045), (99.0, 1.984)] {
+            assert!((student(freedom) - point).abs() < 0.01, "{freedom}: {}", student(freedom));
+        }
+        // Ten of 100 ± 1: a deviation of 1.054, a tenth of its square is a third squared, and twice 2.262 of that.
+        let values: Vec<f64> = (0..10).map(|n| if n % 2 == 0 { 99.0 } else { 101.0 }).collect();
+        assert!((interval(&values) - 1.508).abs() < 0.005, "{}", interval(&values));
+        assert!(interval(&values) > narrow(&values, 0.0), "from end to end it is more than 1 %");
+        assert!(interval(&[5.0; 3]) < narrow(&[5.0; 3], 0.0) && interval(&[0.0; 3]) < narrow(&[0.0; 3], 0.0));
+        assert!(interval(&[5.0]).is_infinite(), "one value says nothing");
+    }
+
+    #[test]
+    fn a_point_runs_until_it_is_sure_or_says_that_it_is_not() {
+        let figure = Figure::find("OSR-4").expect("a figure");
+        let machine = figure.machine().expect("the machine of the paper");
+        let scenario = crate::figures::commercial_cards();
+        let short = Effort { window_ps: MILLISECOND / 50, windows_most: 12, ..Effort::FULL };
+        let of = |effort: Effort| run(&machine, &scenario, 1, effort, None).expect("enough ports");
+        let (unsure, sure) = (of(short), of(Effort::FULL));
+        assert_eq!((unsure.sure, unsure.windows_fps.len()), (false, 12), "all windows, and still not sure");
+        assert!(unsure.interval_fps > 0.01 * unsure.rate_fps());
+        assert!(sure.sure && sure.interval_fps < 0.01 * sure.rate_fps(), "{}", sure.interval_fps);
+        assert!((10..100).contains(&sure.windows_fps.len()));
+    }
 }

@@ -58,5 +58,5 @@ mod testnet;
 
 pub use causeway_bpf::{Error, ErrorKind, Result};
 pub use port::{Capabilities, Event, Events, Port, Queue, Rx, Tx};
-pub use socket_option::{filter_dumps, socket_option};
+pub use socket_option::{filter_dumps, netns_cookie, socket_option};
 pub use statistics::{RX_DROP, Statistic, Statistics, TX_DROP};

@@ -1,7 +1,8 @@
-//! getsockopt(2) for options whose length only the caller knows, and an option of netlink sockets.
+//! getsockopt(2) for options whose length only the caller knows, the network namespace's cookie, and an option of netlink sockets.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixDatagram;
 
 /// Reads an option of a socket into `value`, which also holds what the option wants to be told, and says how many octets of
 /// it the kernel filled.
@@ -14,6 +15,19 @@ pub fn socket_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: &mut 
     // SAFETY: `value` is live and `len` its size; the kernel writes no more, and octets of any value are fine.
     let r = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &mut len) };
     if r == 0 { Ok((len as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The number of this thread's network namespace, which no other has until the machine starts anew (`SO_NETNS_COOKIE`, since Linux
+/// 5.14). That of the link `/proc/PID/ns/net` is given to the next namespace as soon as one is gone.
+///
+/// # Errors
+/// What socket(2) and getsockopt(2) say.
+pub fn netns_cookie() -> io::Result<u64> {
+    const SO_NETNS_COOKIE: i32 = 71;
+    let mut cookie = [0; 8];
+    let len =
+        socket_option(UnixDatagram::unbound()?.as_fd(), libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie)?;
+    if len == cookie.len() { Ok(u64::from_ne_bytes(cookie)) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 /// Lets the kernel show in dumps to a netlink socket only what the request asks for, and refuse requests that it does not
@@ -37,7 +51,6 @@ pub fn filter_dumps(socket: BorrowedFd<'_>) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::net::UdpSocket;
-    use std::os::fd::AsFd;
 
     #[test]
     fn an_option_is_read_and_a_wrong_one_is_an_error() {

@@ -55,8 +55,11 @@ pub struct LabDevicesArgs {
     /// A description of the test bed: ports, processors, devices, traffic (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Lengths of frames in bytes, with the checksum, or imix; without any 64, 512 and 1518, or with --conformant those of RFC 2544
-    #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
+    /// Lengths of frames in bytes, with the checksum, imix, csit-imix, or as in a description, such as
+    /// 'sweep = { first = 64, last = 1518, step = 2 }' or, a genome of RFC 6985,
+    /// 'mix = { genome = "7a4A1g", custom = { A = 594 } }'; commas between them; without any those of the
+    /// description's streams, else 64, 512 and 1518, or with --conformant those of RFC 2544
+    #[arg(long, value_name = "LENGTHS")]
     pub sizes: Vec<String>,
     /// Also on an interface of the description that carries the default route
     #[arg(long)]
@@ -100,6 +103,9 @@ pub struct LabPaperArgs {
     /// How often all is measured; five times in the papers
     #[arg(long, default_value_t = 5)]
     pub repetitions: usize,
+    /// Measure only this one of its routers; may be said several times
+    #[arg(long, value_name = "ROUTER", requires = "name")]
+    pub only: Vec<String>,
     /// Write the results to this file instead of NAME.json
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -179,6 +185,9 @@ pub struct LabTransmitArgs {
     /// Kind of port: packet or afxdp
     #[arg(long, default_value = "packet")]
     pub method: String,
+    /// One frame again and again, untouched, as fast as the interface takes it: what a generator is held to
+    #[arg(long, hide = true, conflicts_with = "rate")]
+    pub bare: bool,
     /// Also on the interface that carries the default route
     #[arg(long)]
     pub yes: bool,

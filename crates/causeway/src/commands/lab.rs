@@ -11,11 +11,12 @@ use causeway_engine::usable_processors;
 use causeway_lab::bed;
 use causeway_lab::cluster;
 use causeway_lab::network::Network;
-use causeway_lab::papers::{Experiment, experiments, pages};
+use causeway_lab::papers::{Experiment, Needs, experiments, pages};
 use causeway_lab::run::{Description, Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
-    Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_only,
+    Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_bare,
+    transmit_only,
 };
 use causeway_lab::traffic;
 use causeway_packet::wire::MacAddr;
@@ -76,7 +77,7 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
     let task = Task {
         devices,
         description: how.file.as_deref().map_or_else(|| Ok(Description::default()), Description::open)?,
-        sizes: if how.sizes.is_empty() { preset.lengths() } else { how.sizes },
+        sizes: how.sizes,
         preset,
         yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),
@@ -118,7 +119,12 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
                 one.refusal(&usable).map_or(String::new(), |why| format!("; not measured here: {why}"));
             let more: Vec<&str> = one.figures().skip(1).collect();
             let more = if more.is_empty() { String::new() } else { format!(" (with {})", more.join(", ")) };
-            output::print_line(format_args!("{:<8} {}{more}{refusal}", one.name(), one.about))?;
+            let Needs { processors, ports, .. } = one.needs;
+            let needs = match one.is_measured() {
+                true => format!(" [{processors} processors, {ports} ports]"),
+                false => String::new(),
+            };
+            output::print_line(format_args!("{:<8} {}{more}{needs}{refusal}", one.name(), one.about))?;
         }
         return Ok(ExitCode::SUCCESS);
     };
@@ -126,7 +132,8 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.json", experiment.name())));
     let interrupted = interrupted()?;
     let repetitions = args.repetitions.clamp(1, 1_000);
-    for line in experiment.run(&preset(&args.trials), repetitions, &file, &interrupted, &mut progress)? {
+    let how = (&preset(&args.trials), repetitions);
+    for line in experiment.run(how, &args.only, &file, &interrupted, &mut progress)? {
         output::print_line(line)?;
     }
     output::print_line(format_args!("results in {}", file.display()))?;
@@ -176,6 +183,11 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
         None => traffic::simple(args.size),
     };
     let interrupted = interrupted()?;
+    if args.bare {
+        let how = (args.count.unwrap_or(u64::MAX), args.seconds);
+        let sent = transmit_bare(&mut port, &traffic, destinations, how, &interrupted)?;
+        return say_sent(&sent, false);
+    }
     let (rate, seconds) = (if args.rate > 0.0 { args.rate } else { AS_FAST_AS_IT_GOES }, args.seconds);
     if args.rate > 0.0 {
         check_rate(&args.interface, rate, traffic.mean_length().unwrap_or_default())?;

@@ -47,7 +47,9 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Ok(loaded) => {
-            init_pool(&args.runtime, &interfaces(&loaded.plan))?;
+            let (demand, config) = pool(&args.runtime, &interfaces(&loaded.plan))?;
+            let mode = if args.no_recycling { pool::Mode::Allocator } else { config.mode };
+            demand.init_pool(pool::Config { mode, ..config })?;
             let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
             let (persistent, ports) = (Persistent::default(), Arc::new(OpenPorts::default()));
             // Before the graph: a later one may be the first with a port.

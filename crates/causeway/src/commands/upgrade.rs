@@ -129,6 +129,7 @@ mod tests {
             pid: 7,
             started: 0,
             netns,
+            cookie: None,
             socket,
             counters,
             xdp: None,

@@ -183,6 +183,7 @@ mod tests {
             pid: 7,
             started: 1,
             netns,
+            cookie: None,
             socket,
             counters,
             xdp: None,

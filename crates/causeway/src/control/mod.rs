@@ -21,7 +21,7 @@ pub use client::Client;
 pub use entrance::Entrance;
 pub use opened::Opener;
 pub use protocol::{Ask, Question};
-pub use record::{Record, Undo, own_netns, running, upgrade_socket};
+pub use record::{Record, Undo, Whereabouts, own_netns, running, upgrade_socket};
 pub use server::serve;
 pub use socket::Listener;
 pub use watch::{Seen, Watch, Watched};

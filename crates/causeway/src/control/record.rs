@@ -10,6 +10,7 @@
 //! | `pid` | its process |
 //! | `started` | when that process started, in clock ticks since the machine did: field 22 of `/proc/PID/stat`. With `pid` it names the process for good |
 //! | `netns` | its network namespace, as the link `/proc/PID/ns/net` says |
+//! | `cookie` | that namespace's cookie, which no later one has; missing in records of the first versions |
 //! | `socket` | path of the control socket |
 //! | `counters` | path of the shared counters |
 //! | `xdp` | number of the BPF program that it attaches to ports at XDP; missing if it forwards nothing |
@@ -23,6 +24,7 @@
 //! of the folder, so that two routers which start at once get two.
 
 use super::socket;
+use causeway_netio::netns_cookie;
 use rustix::fs::{Mode, OFlags, open};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -50,6 +52,8 @@ pub struct Record {
     pub started: u64,
     /// Its network namespace.
     pub netns: String,
+    /// That namespace's cookie; what an earlier version has recorded is without.
+    pub cookie: Option<u64>,
     /// Its control socket.
     pub socket: PathBuf,
     /// Its shared counters.
@@ -60,6 +64,17 @@ pub struct Record {
     pub tcx: Option<u32>,
     /// What it has changed in its network namespace.
     pub undo: Undo,
+}
+
+/// Where a router of a record was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// In this network namespace.
+    Here,
+    /// In another.
+    Elsewhere,
+    /// In one that is no more: its number is this one's now.
+    Gone,
 }
 
 /// What a router changes in its network namespace and changes back when it ends.
@@ -114,6 +129,7 @@ impl Record {
             pid,
             started: started(pid).ok_or(io::ErrorKind::NotFound)?,
             netns: own_netns()?,
+            cookie: netns_cookie().ok(),
             socket: std::path::absolute(socket.unwrap_or(&file("sock")))?,
             counters: file("counters"),
             xdp: None,
@@ -133,6 +149,7 @@ impl Record {
             pid: number("pid")?.try_into().ok()?,
             started: number("started")?,
             netns: text("netns")?,
+            cookie: number("cookie"),
             socket: text("socket")?.into(),
             counters: text("counters")?.into(),
             xdp: program("xdp"),
@@ -148,6 +165,7 @@ impl Record {
             "pid": self.pid,
             "started": self.started,
             "netns": self.netns,
+            "cookie": self.cookie,
             "socket": self.socket.to_string_lossy(),
             "counters": self.counters.to_string_lossy(),
             "xdp": self.xdp,
@@ -155,6 +173,16 @@ impl Record {
             "offloads": self.undo.offloads,
             "neighbours": self.undo.neighbours,
         })
+    }
+
+    /// Where the router was; whether it still runs does not matter.
+    pub fn whereabouts(&self) -> Whereabouts {
+        let Ok(own) = own_netns() else { return Whereabouts::Elsewhere };
+        match (own == self.netns, self.cookie, netns_cookie()) {
+            (false, ..) => Whereabouts::Elsewhere,
+            (true, Some(recorded), Ok(own)) if recorded != own => Whereabouts::Gone,
+            _ => Whereabouts::Here,
+        }
     }
 
     /// Whether the router still runs.
@@ -261,6 +289,12 @@ pub(super) mod tests {
         let offloads = [("eth0".to_owned(), "lro".to_owned(), None)].into();
         record.undo.offloads = offloads;
         assert_eq!(earlier, record, "an earlier version recorded no index");
+        let first = Record::from_json(&text.replace("\"cookie\"", "\"other\"")).unwrap();
+        assert_eq!(
+            (first.cookie, first.whereabouts()),
+            (None, Whereabouts::Here),
+            "the first versions recorded no cookie"
+        );
         for other in ["", "{}", "[1]", &text[1..], &text.replace("\"version\":1", "\"version\":2")] {
             assert_eq!(Record::from_json(other), None, "{other}");
         }
@@ -300,6 +334,26 @@ pub(super) mod tests {
         assert_eq!(names, ["c.d"]);
         tidy(&dir).unwrap();
         assert!(top.join("other.json").exists() && !dir.join("c.d.json").exists());
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn of_a_namespace_that_is_gone_nothing_is_undone() {
+        let (top, dir) = folder("gone");
+        let own = Record { started: 0, ..Record::own(&dir, "a", None).unwrap() };
+        assert_eq!(own.whereabouts(), Whereabouts::Here);
+        assert_eq!(
+            Record { netns: "net:[0]".to_owned(), ..own.clone() }.whereabouts(),
+            Whereabouts::Elsewhere
+        );
+        let mut gone = Record { cookie: own.cookie.map(|cookie| cookie + 1), ..own };
+        assert_eq!(gone.whereabouts(), Whereabouts::Gone, "it has this one's number");
+        // An offload that cannot be set here: to try would be told.
+        gone.undo.note_offload(("lo", 1), "lro", true);
+        fs::write(path(&dir, "a"), gone.to_json().to_string()).unwrap();
+        let undone = tidy(&dir).unwrap();
+        assert!(undone.len() == 1 && !undone[0].contains("lro"), "{undone:?}");
+        assert_eq!(all(&dir), []);
         fs::remove_dir_all(top).unwrap();
     }
 

@@ -102,3 +102,42 @@ fn swaps_that_drop_ports_without_carrier_lose_no_frame() {
         router.write("hotconfig", bridge).expect("a good configuration");
     }
 }
+
+/// Nothing of the pool is used but by AF_XDP, and that is said before the interface is touched.
+#[test]
+fn without_recycling_packets_come_from_the_general_allocator_and_af_xdp_is_refused() {
+    let Some(net) = Net::new() else { return };
+    for (host, address) in [("a", "10.77.3.1/24"), ("b", "10.77.3.2/24")] {
+        net.ip(host, &format!("addr add {address} dev {host}0"));
+    }
+    let bridge = |method: &str| {
+        let one = |from: &str, to: &str| {
+            format!("FromDevice({from}, PROMISC true, METHOD {method}) -> Queue -> ToDevice({to});")
+        };
+        Configuration::new(&net, &(one("ra", "rb") + &one("rb", "ra")))
+    };
+    let configuration = bridge("PACKET");
+    let run = format!("run {} --no-recycling", configuration.0.display());
+    {
+        let bridge = net.start("r", &run);
+        let (good, text) = net.ping_from("a", "-i 0.02 -c 50 10.77.3.2");
+        assert!(good, "{text}{:?}", bridge.counters());
+        let wrong =
+            bridge.write("hotconfig", "FromDevice(lo, METHOD AFXDP) -> Discard;").expect_err("refused");
+        assert!(wrong.contains("lo: AF_XDP needs the packet pool"), "{wrong}");
+        assert!(net.ping_from("a", "-c 2 10.77.3.2").0, "the graph is the old one");
+    }
+    let said = |args: &str| {
+        let output = net.causeway(args).output().expect("causeway");
+        assert!(!output.status.success(), "{args}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let configuration = bridge("AFXDP");
+    let text = said(&format!("run {} --no-recycling", configuration.0.display()));
+    assert!(text.contains("ra: AF_XDP needs the packet pool"), "{text}");
+    assert!(text.contains("run without --no-recycling") && text.contains("METHOD PACKET"), "{text}");
+    for other in ["--driver", "--frames 4096"] {
+        let text = said(&format!("{run} {other}"));
+        assert!(text.contains("cannot be used with"), "{text}");
+    }
+}

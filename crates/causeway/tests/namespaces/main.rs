@@ -2,6 +2,7 @@
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
 mod changes;
+mod churn;
 mod classes;
 mod click;
 mod cluster;
@@ -15,9 +16,14 @@ mod flow;
 mod frames;
 mod hold;
 mod lab;
+mod lab_alone;
+mod lab_interfaces;
+mod lab_paper;
 mod left_behind;
 mod log;
 mod net;
+#[path = "../netlink/mod.rs"]
+mod netlink;
 mod new_router;
 mod offloads;
 mod page;
@@ -30,6 +36,7 @@ mod run_driver_ways;
 mod running;
 mod service_manager;
 mod settings;
+mod swaps;
 mod tcx;
 mod throughput;
 mod transfer;

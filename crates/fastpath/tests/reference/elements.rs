@@ -1,8 +1,8 @@
 //! The elements' own programs: a router for IPv4, with its table in memory that the driver reads.
 
 use crate::frames;
+use crate::plain::Elements;
 use crate::twin::Twin;
-use causeway_engine::harness::Harness;
 use causeway_fastpath::{
     Counters, Exit, Graph, Hook, Hop, Hops, NextHops, Node, Place, Routes, SharedRegion, Table, Target, Trie,
 };
@@ -19,6 +19,8 @@ const ROUTES: &[(&str, u16, Option<u32>)] = &[
     ("10.2.1.4/30", 0, Some(0x0a00_0008)),
     ("10.2.2.3/32", 1, None),
 ];
+
+const TABLE: &str = "RadixIPLookup";
 
 /// The table of [`ROUTES`] in the driver: its memory, and its hops.
 struct Driver {
@@ -52,40 +54,25 @@ impl Driver {
     }
 }
 
-struct Parts<'m> {
-    harnesses: Vec<Harness>,
-    nodes: Vec<Node<Table<'m>>>,
-}
+/// An element of the router: class, configuration, and where its outputs lead.
+pub type Part = (&'static str, String, Vec<Option<Target>>);
 
-impl<'m> Parts<'m> {
-    fn add(&mut self, class: &str, config: &str, outputs: Vec<Option<Target>>, table: Option<Table<'m>>) {
-        let library = causeway_elements::library();
-        let spec = library.get(class).expect("a class");
-        let h = Harness::new(spec, config, 1, outputs.len()).unwrap_or_else(|why| panic!("{class}: {why:?}"));
-        let program = h.lower().map(causeway_fastpath::as_diagram);
-        assert!(program.is_some(), "{class} says what it does");
-        self.harnesses.push(h);
-        self.nodes.push(Node { name: class.to_owned(), program, tables: vec![table], outputs });
-    }
-}
-
-/// A router with two ports, its rules in front.
-fn router<'m>(driver: &'m Driver) -> Parts<'m> {
+/// A router with two ports, its rules in front of the table if it has any.
+pub fn router(with_rules: bool) -> Vec<Part> {
     let node = |n| Some(Target::Node(n));
-    let up = Some(Target::Up(99, 0));
-    let mut parts = Parts { harnesses: Vec::new(), nodes: Vec::new() };
-    parts.add(
-        "Classifier",
-        "12/0806 20/0001, 12/0806 20/0002, 12/0800, -",
-        vec![up, up, node(1), None],
-        None,
-    );
-    parts.add("Paint", "1", vec![node(2)], None);
-    parts.add("Strip", "14", vec![node(3)], None);
-    parts.add("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16", vec![node(4), None], None);
-    let rules = "deny src 10.1.2.3, deny tcp and dst port 53, 1 udp and src net 10.2.0.0/16, \
-                 deny ip frag and not dst 10.1.1.0/24, allow all";
-    parts.add("IPFilter", rules, vec![node(5), Some(Target::Emit(2))], None);
+    let (up, table) = (Some(Target::Up(99, 0)), if with_rules { 5 } else { 4 });
+    let arp = "12/0806 20/0001, 12/0806 20/0002, 12/0800, -";
+    let mut parts: Vec<Part> = vec![
+        ("Classifier", arp.to_owned(), vec![up, up, node(1), None]),
+        ("Paint", "1".to_owned(), vec![node(2)]),
+        ("Strip", "14".to_owned(), vec![node(3)]),
+        ("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16".to_owned(), vec![node(4), None]),
+    ];
+    if with_rules {
+        let rules = "deny src 10.1.2.3, deny tcp and dst port 53, 1 udp and src net 10.2.0.0/16, \
+                     deny ip frag and not dst 10.1.1.0/24, allow all";
+        parts.push(("IPFilter", rules.to_owned(), vec![node(table), Some(Target::Emit(2))]));
+    }
     let routes: Vec<String> = ROUTES
         .iter()
         .map(|(prefix, output, gateway)| match gateway {
@@ -93,17 +80,30 @@ fn router<'m>(driver: &'m Driver) -> Parts<'m> {
             None => format!("{prefix} {output}"),
         })
         .collect();
-    parts.add("RadixIPLookup", &routes.join(", "), vec![node(6), node(11)], Some(driver.table()));
+    parts.push((TABLE, routes.join(", "), vec![node(table + 1), node(table + 6)]));
     for (port, own) in [(0, "10.0.0.1"), (1, "10.1.0.1")] {
-        let first = 6 + 5 * port;
-        parts.add("DropBroadcasts", "", vec![node(first + 1)], None);
-        parts.add("PaintTee", "2", vec![node(first + 2), up], None);
-        parts.add("FixIPSrc", own, vec![node(first + 3)], None);
-        parts.add("DecIPTTL", "", vec![node(first + 4), up], None);
+        let first = table + 1 + 5 * port;
         let header = "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2";
-        parts.add("EtherEncap", header, vec![Some(Target::Emit(port))], None);
+        parts.extend([
+            ("DropBroadcasts", String::new(), vec![node(first + 1)]),
+            ("PaintTee", "2".to_owned(), vec![node(first + 2), up]),
+            ("FixIPSrc", own.to_owned(), vec![node(first + 3)]),
+            ("DecIPTTL", String::new(), vec![node(first + 4), up]),
+            ("EtherEncap", header.to_owned(), vec![Some(Target::Emit(port))]),
+        ]);
     }
     parts
+}
+
+/// What the parts lower to.
+fn nodes<'m>(parts: &[Part], elements: &Elements, driver: &'m Driver) -> Vec<Node<Table<'m>>> {
+    let node = |(at, (class, _, outputs)): (usize, &Part)| {
+        let program = elements.lower(at).map(causeway_fastpath::as_diagram);
+        assert!(program.is_some(), "{class} says what it does");
+        let tables = vec![(*class == TABLE).then(|| driver.table())];
+        Node { name: (*class).to_owned(), program, tables, outputs: outputs.clone() }
+    };
+    parts.iter().enumerate().map(node).collect()
 }
 
 #[test]
@@ -121,7 +121,9 @@ fn compare(hook: Hook) {
         return;
     }
     let driver = Driver::new();
-    let Parts { harnesses, nodes } = router(&driver);
+    let parts = router(true);
+    let mut elements = Elements::new(&parts);
+    let nodes = nodes(&parts, &elements, &driver);
     let counters = Counters::new().expect("counters").with_bytes();
     let mut twin = Twin::new(Graph { nodes }, &counters, 3, hook);
     assert_eq!(twin.compiled.left, [], "all of it is in the driver");
@@ -129,11 +131,14 @@ fn compare(hook: Hook) {
     let mut seen: BTreeMap<Exit, usize> = BTreeMap::new();
     let wanted = crate::frames_wanted(10_000);
     for n in 0..wanted {
-        let frame = frames::frame(rng);
-        let exit = twin.compare(&frame).unwrap_or_else(|why| panic!("frame {n}: {why}\n{frame:02x?}"));
+        let frame = Twin::fit(frames::frame(rng), hook);
+        let done = twin.compare(&frame).and_then(|exit| {
+            elements.compare(&frame, hook, &mut twin)?;
+            Ok(exit)
+        });
+        let exit = done.unwrap_or_else(|why| panic!("frame {n}: {why}\n{frame:02x?}"));
         *seen.entry(exit).or_default() += 1;
     }
-    drop(harnesses);
     eprintln!("{} instructions; {seen:?}", twin.compiled.code.insns().len());
     let often = |exit| seen.get(&exit).is_some_and(|&n| n * 1_000 > wanted);
     for port in 0..2 {

@@ -6,6 +6,8 @@
 mod elements;
 mod forwarding;
 mod frames;
+mod fused;
+mod plain;
 mod random;
 mod refusal;
 mod twin;

@@ -21,6 +21,8 @@ pub struct Twin<'m> {
     hook: Hook,
     /// Counts before a frame: those of the program, and those of elements.
     before: (Vec<u64>, Vec<u64>),
+    /// What the programs made of the last frame that was compared well.
+    pub made: Option<Made>,
 }
 
 /// What the driver did with a frame.
@@ -35,17 +37,18 @@ struct Left<'r> {
 }
 
 /// What the programs make of a frame.
-struct Made {
-    packet: Packet,
-    exit: Exit,
-    counted: Vec<u64>,
+pub struct Made {
+    pub packet: Packet,
+    pub exit: Exit,
+    /// By the elements' own counters.
+    pub counted: Vec<u64>,
     /// The outputs that it left by, as the compiled graph counts them.
     edges: Vec<u64>,
 }
 
 /// How a packet looks.
-#[derive(Debug, PartialEq)]
-struct Look {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Look {
     bytes: Vec<u8>,
     headers: [Option<i64>; 3],
     annotations: Vec<u8>,
@@ -67,7 +70,8 @@ impl<'m> Twin<'m> {
         };
         let compiled = compile(&graph, &options).expect("a program");
         let program = compiled.load(hook, "reference").unwrap_or_else(|e| panic!("{e}\n{graph:?}"));
-        let mut twin = Twin { graph, compiled, program, counters, hook, before: Default::default() };
+        let mut twin =
+            Twin { graph, compiled, program, counters, hook, before: Default::default(), made: None };
         twin.before = (twin.counted(), twin.elements());
         twin
     }
@@ -88,14 +92,18 @@ impl<'m> Twin<'m> {
         (0..self.compiled.exits.len()).map(|exit| self.counters.get(Compiled::bytes_of_exit(exit))).sum()
     }
 
-    /// Runs a frame on both; says by which way it left, and for what it differs.
-    pub fn compare(&mut self, frame: &[u8]) -> Result<Exit, String> {
-        let mut frame = frame.to_vec();
-        if self.hook == Hook::Tcx {
+    /// The frame as a test run takes it.
+    pub fn fit(mut frame: Vec<u8>, hook: Hook) -> Vec<u8> {
+        if hook == Hook::Tcx {
             // Test runs there take no packets that are too short for the header that they say they have.
             frame.resize(frame.len().max(54), 0);
         }
-        let frame = &frame[..];
+        frame
+    }
+
+    /// Runs a frame on both; says by which way it left, and for what it differs.
+    pub fn compare(&mut self, frame: &[u8]) -> Result<Exit, String> {
+        let frame = &Twin::fit(frame.to_vec(), self.hook)[..];
         let bytes = self.bytes();
         let run = self.program.test_run(frame, None, 1).map_err(|e| e.to_string())?;
         let bytes = self.bytes().wrapping_sub(bytes);
@@ -125,8 +133,10 @@ impl<'m> Twin<'m> {
 
     /// Compares what the driver did with what the programs make of the frame, as far as the node `stop`.
     fn is_same(&mut self, frame: &[u8], left: &Left<'_>, stop: Option<usize>) -> Result<(), String> {
-        let Left { exit, run, .. } = *left;
-        let Made { packet, exit: expected, counted, edges } = self.interpret(frame, stop)?;
+        let Left { exit, .. } = *left;
+        let made = self.interpret(frame, stop)?;
+        let Made { packet, exit: expected, counted, edges } = &made;
+        let expected = *expected;
         let to_its_port = match (expected, self.hook) {
             (Exit::Emit(_), _) if exit == Exit::Refused => true,
             (Exit::Emit(port), Hook::Tcx) => exit == Exit::Up(Place::Port(port)),
@@ -137,6 +147,14 @@ impl<'m> Twin<'m> {
         }
         equal(&left.by_elements, &&counted[..], "counts")?;
         equal(&left.edges, &&edges[..], "edges")?;
+        self.is_as_made(frame, left, packet)?;
+        self.made = Some(made);
+        Ok(())
+    }
+
+    /// Compares what the driver left with the packet that the programs made.
+    fn is_as_made(&self, frame: &[u8], left: &Left<'_>, packet: &Packet) -> Result<(), String> {
+        let Left { exit, run, .. } = *left;
         let headroom = Packet::from_bytes(frame).ok_or("no packet")?.headroom();
         let (verdict, (pass, drop)) = (run.verdict, verdicts(self.hook));
         match exit {
@@ -157,7 +175,7 @@ impl<'m> Twin<'m> {
                         let came = packet_type(frame, self.hook);
                         equal(
                             &self.arrival(left.way, &run.data, came)?,
-                            &look(&packet, headroom),
+                            &look(packet, headroom),
                             "what goes up",
                         )
                     }
@@ -175,10 +193,16 @@ impl<'m> Twin<'m> {
         let first = self.compiled.edge_counters[0];
         let leaves = |node: usize, output| edges[self.compiled.edge_counters[node] + output - first] += 1;
         let exit = interpret(&mut self.graph, &mut packet, stop, leaves);
+        let counted = self.counted_by_elements();
+        Ok(Made { packet, exit, counted, edges })
+    }
+
+    /// What the elements' counters have gained since the last call.
+    pub fn counted_by_elements(&mut self) -> Vec<u64> {
         let elements = self.elements();
         let counted = elements.iter().zip(&self.before.1).map(|(a, b)| a.wrapping_sub(*b)).collect();
         self.before.1 = elements;
-        Ok(Made { packet, exit, counted, edges })
+        counted
     }
 
     /// A packet that went up, as its luggage says, which came so addressed.
@@ -202,7 +226,7 @@ impl<'m> Twin<'m> {
     }
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(is: &T, should: &T, what: &str) -> Result<(), String> {
+pub fn equal<T: PartialEq + std::fmt::Debug>(is: &T, should: &T, what: &str) -> Result<(), String> {
     if is == should { Ok(()) } else { Err(format!("{what}: {is:02x?} and not {should:02x?}")) }
 }
 
@@ -212,7 +236,7 @@ fn hide(headers: &mut [Option<i64>; 3], data: i64) {
 }
 
 /// How a packet looks that came with so much headroom.
-fn look(packet: &Packet, headroom: usize) -> Look {
+pub fn look(packet: &Packet, headroom: usize) -> Look {
     let data = packet.headroom() as i64 - headroom as i64;
     let behind = |at: Option<usize>| at.map(|at| at as i64 + data);
     let mac = packet.mac_distance().map(|at| i64::from(at) + data);
@@ -231,7 +255,7 @@ fn verdicts(hook: Hook) -> (i32, i32) {
     }
 }
 
-fn packet_type(frame: &[u8], hook: Hook) -> PacketType {
+pub fn packet_type(frame: &[u8], hook: Hook) -> PacketType {
     // At tcx, test runs are on the loopback device, whose address is zero.
     let ours = if hook == Hook::Tcx { [0; 6] } else { OURS };
     match frame.first_chunk::<6>() {

@@ -14,13 +14,15 @@ mod suspects;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::IpAddr;
 
 use crate::changes::{AdjacencyId, HopId, Snapshot};
-use crate::decode::{Message, Object, Operation};
+use crate::decode::{Message, Object, Operation, Source, decode};
 use crate::model::{Address, Family, Link, Neighbour, Qdisc, Rule};
 use crate::prefix::Prefix;
 use crate::uapi::NUD_STALE;
+use crate::wire::Frames;
 use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState};
 use interned::Interned;
 use kernel::{Kernel, Seen};
@@ -90,6 +92,23 @@ impl Mirror {
         self.pending.prefixes.extend(changed.map(|&address| Prefix::host(address)));
         self.exceptions = exceptions;
         self.pending.prefixes.len() > before
+    }
+
+    /// Takes in messages that the kernel has sent by itself, laid end to end, such as somebody has recorded. Says how many there
+    /// were, also those that are of no interest.
+    ///
+    /// # Errors
+    /// A message that does not parse; those before it are taken in.
+    pub fn take_in(&mut self, messages: &[u8]) -> io::Result<usize> {
+        let mut count = 0;
+        for frame in Frames(messages) {
+            let frame = frame.map_err(io::Error::other)?;
+            if let Some(message) = decode(&frame, Source::Event).map_err(io::Error::other)? {
+                self.apply(message);
+            }
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Takes in one message.

@@ -149,6 +149,11 @@ impl Watcher {
         &self.mirror
     }
 
+    /// The mirror's state by itself, which nothing changes any more but who has it. Neighbours are given back.
+    pub fn into_mirror(self) -> Mirror {
+        self.mirror
+    }
+
     /// Counts since the start.
     pub fn stats(&self) -> WatcherStats {
         self.stats

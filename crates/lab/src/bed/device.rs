@@ -1,13 +1,13 @@
 //! What forwards in a test bed.
 
-use super::Bed;
 use super::graph::{Graph, click_router};
+use super::{Bed, alone};
 use crate::inside::Meter;
-use crate::inside::reception::{self, Receptions};
-use crate::namespace::{feed, ip_lines};
+use crate::inside::reported::{self, Reported};
+use crate::namespace::{Namespace, feed, ip_lines};
 use crate::process::Process;
 use crate::search::Event;
-use crate::tester::{Control, Disturb};
+use crate::tester::{Alone, Control, Counting, Disturb};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -40,7 +40,13 @@ pub enum Kind {
         #[serde(default)]
         configuration: Option<PathBuf>,
     },
-    /// Any command that forwards between r0, r1 and so on until it is terminated.
+    /// The kernel, which only receives, by all ports but the last: it counts what comes and drops it.
+    KernelReceives {
+        /// Whether it looks into the frame before.
+        #[serde(default)]
+        looks: bool,
+    },
+    /// Any command that forwards between r0, r1 and so on until it is stopped.
     Command {
         /// Program and arguments.
         start: Vec<String>,
@@ -50,6 +56,9 @@ pub enum Kind {
         /// Whether the kernel forwards too what the program leaves to it.
         #[serde(default)]
         beside_kernel: bool,
+        /// Program and arguments that stop it; what still runs 10 s after that is terminated, as it is at once without this.
+        #[serde(default)]
+        stop: Option<Vec<String>>,
     },
     /// What stands between interfaces of this machine already.
     External {},
@@ -61,6 +70,8 @@ pub struct Device {
     /// Where each is.
     places: Vec<String>,
     processes: Vec<Arc<Mutex<Process>>>,
+    /// The ports by which it receives or transmits, if it does that alone.
+    alone_ports: usize,
 }
 
 /// Routes that are added and taken away again when routes change.
@@ -75,17 +86,47 @@ impl Device {
         ensure!(*kind != Kind::External {}, "what is between interfaces of this machine is in no test bed");
         // A program that gets copies of frames would be one of two that forward them.
         bed.kernel_forwards(kind.is_beside_kernel())?;
-        bed.steer(if *kind == (Kind::Kernel {}) { processors } else { &[] })?;
+        bed.steer(if kind.is_kernel() { processors } else { &[] })?;
         let places = bed.devices.iter().map(|namespace| namespace.name.clone()).collect();
         let start = |at| kind.start(bed, at, processors).transpose();
         let processes = (0..bed.devices.len()).filter_map(start).collect::<Result<Vec<_>>>()?;
         let processes = processes.into_iter().map(|process| Arc::new(Mutex::new(process))).collect();
-        Ok(Device { kind: kind.clone(), places, processes })
+        Ok(Device { kind: kind.clone(), places, processes, alone_ports: alone::ports(bed) })
     }
 
     /// For trials of it.
     pub fn control(&self, interrupted: Arc<AtomicBool>) -> Control {
-        Control { interrupted, alive: self.alive(), disturb: self.disturb() }
+        let alone = self.kind.alone().zip(self.counting());
+        Control { interrupted, alive: self.alive(), disturb: self.disturb(), alone }
+    }
+
+    /// Asks what it has received or transmitted alone.
+    fn counting(&self) -> Option<Counting> {
+        let (place, alone) = (self.places.first()?.clone(), self.kind.alone()?);
+        let (ports, own) = (self.alone_ports, self.kind.is_own());
+        Some(Box::new(move || match own {
+            true => alone::counts(alone, &ask(&place, "counters")?, ports),
+            false => alone::kernel_counts(&place, ports),
+        }))
+    }
+
+    /// What it does if it forwards nothing.
+    pub fn alone(&self) -> Option<Alone> {
+        self.kind.alone()
+    }
+
+    /// Entries of its route cache, those in use and all; `None` if it has none.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn cache_entries(&self) -> Result<Option<[u64; 2]>> {
+        let place = self.places.first().filter(|_| self.kind.has_cache());
+        let number = |place: &str, handler| {
+            let text = ask(place, handler)?;
+            text.trim().parse::<u64>().with_context(|| format!("{handler} is '{}'", text.trim()))
+        };
+        let both = |place: &String| Ok([number(place, "route.active")?, number(place, "route.total")?]);
+        place.map(both).transpose()
     }
 
     /// What fails once the device has died.
@@ -116,21 +157,22 @@ impl Device {
         })
     }
 
-    /// What the device's reception mechanisms have counted, the first of several in a row; `None` if it has none that can
-    /// be asked.
+    /// What the device has counted itself, the first of several in a row; `None` if it cannot be asked.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn receptions(&self) -> Result<Option<Receptions>> {
+    pub fn reported(&self) -> Result<Option<Reported>> {
         let place = self.places.first().filter(|_| self.kind.is_own());
-        place.map(|place| reception::parse(&ask(place, "counters")?)).transpose()
+        place.map(|place| reported::parse(&ask(place, "counters")?)).transpose()
     }
 
     /// What its processor time is, if that is known: of its processes, and of the kernel what the `processors` do that it
     /// has to itself.
     pub fn meter(&self, processors: &[usize]) -> Option<Meter> {
         match self.kind {
-            Kind::Kernel {} => (!processors.is_empty()).then(|| Meter::Processors(processors.to_vec())),
+            Kind::Kernel {} | Kind::KernelReceives { .. } => {
+                (!processors.is_empty()).then(|| Meter::Processors(processors.to_vec()))
+            }
             _ => Some(Meter::Processes(self.ids())),
         }
     }
@@ -180,9 +222,29 @@ impl Kind {
     fn is_beside_kernel(&self) -> bool {
         match self {
             Kind::Kernel {} | Kind::Causeway { .. } => true,
-            Kind::Graph(_) | Kind::Click { .. } | Kind::External {} => false,
+            Kind::Graph(_) | Kind::Click { .. } | Kind::KernelReceives { .. } | Kind::External {} => false,
             Kind::Command { beside_kernel, .. } => *beside_kernel,
         }
+    }
+
+    /// Whether it is the kernel that takes packets.
+    fn is_kernel(&self) -> bool {
+        matches!(self, Kind::Kernel {} | Kind::KernelReceives { .. })
+    }
+
+    /// What it does if it forwards nothing.
+    pub fn alone(&self) -> Option<Alone> {
+        match self {
+            Kind::Graph(graph) => graph.alone,
+            Kind::KernelReceives { .. } => Some(Alone::Receive),
+            _ => None,
+        }
+    }
+
+    /// Whether it looks routes up in a cache first.
+    fn has_cache(&self) -> bool {
+        let Kind::Graph(Graph { configuration: None, lookup: Some(lookup), .. }) = self else { return false };
+        lookup.starts_with("CachedIPLookup")
     }
 
     /// Whether it is this program.
@@ -193,6 +255,7 @@ impl Kind {
     /// What can happen to such a device in a trial.
     pub fn events(&self) -> &'static [Event] {
         match self {
+            _ if self.alone().is_some() => &[],
             Kind::Kernel {} => &[Event::Routes],
             Kind::Causeway { .. } => &[Event::Reset, Event::Routes, Event::Swap],
             // A reset would start threads without their priorities.
@@ -200,7 +263,7 @@ impl Kind {
             Kind::Graph(_) => &[Event::Reset, Event::Swap],
             Kind::Command { beside_kernel: true, .. } => &[Event::Reset, Event::Routes],
             Kind::Click { .. } | Kind::Command { .. } => &[Event::Reset],
-            Kind::External {} => &[],
+            Kind::KernelReceives { .. } | Kind::External {} => &[],
         }
     }
 
@@ -246,6 +309,10 @@ impl Kind {
                 ready = None;
                 (program.to_string_lossy().into_owned(), arguments)
             }
+            Kind::KernelReceives { looks } => {
+                ready = Some(alone::READY);
+                ("sh".to_owned(), text(&["-c", &alone::kernel(alone::ports(bed), *looks)]))
+            }
             Kind::Command { start, ready: says, .. } => {
                 ready = says.as_deref();
                 let (program, arguments) = start.split_first().context("the command to start is empty")?;
@@ -265,12 +332,21 @@ impl Kind {
         command.args(arguments);
         let process = match input {
             Some(input) => Process::fed(command, ready, &input)?,
-            None => Process::start(command, ready)?,
+            None => Process::start_and_stop(command, ready, self.stop(&bed.devices[at])?)?,
         };
         if let Kind::Graph(graph) = self {
             graph.prioritise(process.id())?;
         }
         Ok(Some(process))
+    }
+
+    /// The command that stops it in its namespace, if it has one.
+    fn stop(&self, namespace: &Namespace) -> Result<Option<Command>> {
+        let Kind::Command { stop: Some(stop), .. } = self else { return Ok(None) };
+        let (program, arguments) = stop.split_first().context("the command to stop is empty")?;
+        let mut command = namespace.command(program);
+        command.args(arguments);
+        Ok(Some(command))
     }
 
     /// The kind of a name: kernel, causeway, driver, which is the same with its graph in the driver, graph, or click with the
@@ -298,10 +374,10 @@ impl Kind {
             Some(String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned())
         };
         match self {
-            Kind::Kernel {} => {
+            Kind::Kernel {} | Kind::KernelReceives { .. } => {
                 std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
             }
-            Kind::Causeway { .. } | Kind::Graph(_) => env!("CARGO_PKG_VERSION").to_owned(),
+            Kind::Causeway { .. } | Kind::Graph(_) => crate::report::version(),
             Kind::Click { program, .. } => {
                 first_line(&program.to_string_lossy(), "--version").unwrap_or_default()
             }

@@ -1,7 +1,8 @@
 //! This program's `run` as a device: a plain IPv4 router between the ports of a bed, or a configuration of one's own.
 
-use super::{Bed, Side};
+use super::{Bed, Side, alone};
 use crate::process::set_fifo;
+use crate::tester::Alone;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -28,12 +29,22 @@ pub struct Graph {
     /// The plain router in two threads on one processor, the first of the device's: one receives into a backlog, the other
     /// forwards from it, and has the lower real-time priority. So did interrupts of OSR §3.3 stand above forwarding.
     pub two_threads: bool,
+    /// The plain router with a thread of each port, which does for its packets all but to send them, and sends those of the
+    /// others: of r0, r1 and so on, on which of the device's processors, counted from 0. So AFF §2.4 bound cards to processors.
+    pub own_threads: Vec<usize>,
+    /// How ports are opened: METHOD of FromDevice and ToDevice; `AFXDP` without it.
+    pub method: Option<String>,
+    /// Instead of a router: it only receives, or only transmits, by all ports but the last. The counts of its elements got0, got1
+    /// and so on, or sent0 and so on, say how much; a configuration of one's own has them too.
+    pub alone: Option<Alone>,
     /// More arguments of the program.
     pub arguments: Vec<String>,
 }
 
 /// The class of the routing table where nothing else is asked for.
 const LOOKUP: &str = "StaticIPLookup";
+/// How ports are opened where nothing else is asked for.
+const METHOD: &str = "AFXDP";
 /// What comes before a lookup.
 const CHECK: &str = "Classifier(12/0800) -> Strip(14) -> CheckIPHeader";
 /// Packets between reception and forwarding where these are two threads (OSR §3.3).
@@ -49,20 +60,23 @@ impl Graph {
     /// # Errors
     /// If networks cannot be divided as is asked for, or an interface is gone.
     pub fn text(&self, bed: &Bed, at: usize) -> Result<String> {
+        if let Some(alone) = self.alone {
+            return alone::text(self, alone, bed);
+        }
         if !self.transfer {
             return self.router(bed, at);
         }
+        let method = self.method();
         let line = |port: usize| {
             let to = port ^ 1;
             format!(
-                "in{port} :: FromDevice(r{port}, METHOD AFXDP) -> Queue(1000) -> ToDevice(r{to}, METHOD AFXDP);\n"
+                "in{port} :: FromDevice(r{port}, METHOD {method}) -> Queue(1000) -> ToDevice(r{to}, METHOD {method});\n"
             )
         };
         Ok((0..bed.device_ports()).map(line).collect())
     }
 
-    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue. Ports are opened by
-    /// METHOD AFXDP.
+    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue.
     ///
     /// # Errors
     /// If networks cannot be divided as is asked for, or an interface is gone.
@@ -77,13 +91,14 @@ impl Graph {
             );
         }
         routes.extend(own.map(str::to_owned));
+        if !self.own_threads.is_empty() {
+            return self.threaded(bed, &sides, &format!("{class}({})", routes.join(", ")));
+        }
         let mut text = format!("route :: {class}({});\n", routes.join(", "));
         let table = if self.detour_routes == 0 { "route" } else { "detour" };
         // Writing to a string cannot fail.
         if self.detour_routes > 0 {
-            let hosts = (0..self.detour_routes).map(|n| Ipv4Addr::from(u32::from(DETOUR) + n));
-            let hosts: Vec<String> = hosts.map(|host| format!("{host}/32 0")).collect();
-            let _ = writeln!(text, "detour :: LinearIPLookup({}, 0.0.0.0/0 0) -> route;", hosts.join(", "));
+            let _ = writeln!(text, "detour :: {} -> route;", self.detour());
         }
         let _ = writeln!(text, "check :: {CHECK} -> {table};");
         if self.two_threads {
@@ -94,16 +109,77 @@ impl Graph {
         }
         let entry = if self.two_threads { "backlog" } else { "check" };
         for (i, side) in sides.iter().enumerate() {
-            let reception =
-                self.reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
-            port(&mut text, bed, (i, side), [&format!("METHOD AFXDP{reception}"), "METHOD AFXDP"], entry)?;
+            let method = format!("METHOD {}", self.method());
+            let from = format!("{method}{}", self.reception_at(i));
+            port(&mut text, bed, (i, side), [&from, &method], entry)?;
         }
         Ok(text)
+    }
+
+    /// The table of the detour.
+    fn detour(&self) -> String {
+        let hosts = (0..self.detour_routes).map(|n| Ipv4Addr::from(u32::from(DETOUR) + n));
+        let hosts: Vec<String> = hosts.map(|host| format!("{host}/32 0")).collect();
+        format!("LinearIPLookup({}, 0.0.0.0/0 0)", hosts.join(", "))
+    }
+
+    /// The plain router whose ports have threads of their own: each with its own way to the queues of all, which are of the
+    /// thread that sends. A packet crosses to that by a ring, as one of AFF did by a card's under a lock (LLTX, §2.1).
+    fn threaded(&self, bed: &Bed, sides: &[Side], route: &str) -> Result<String> {
+        ensure!(
+            !self.two_threads && self.own_threads.len() == sides.len(),
+            "own_threads has a processor for each of the {} ports, and is not beside two_threads",
+            sides.len()
+        );
+        let (mut text, mut ways, mut threads) = (String::new(), String::new(), Vec::new());
+        for (i, side) in sides.iter().enumerate() {
+            let (method, reception) = (self.method(), self.reception_at(i));
+            let detour =
+                if self.detour_routes > 0 { format!(" -> {}", self.detour()) } else { String::new() };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "queue{i} :: Queue(1000) -> out{i} :: ToDevice(r{i}, METHOD {method});");
+            let _ = writeln!(
+                text,
+                "in{i} :: FromDevice(r{i}, METHOD {method}{reception}) -> {CHECK}{detour} -> route{i} :: {route};"
+            );
+            let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);
+            for from in 0..sides.len() {
+                let _ = writeln!(
+                    ways,
+                    "route{from}[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> queue{i};"
+                );
+            }
+            threads.push(format!("in{i} {i}, queue{i} {i}, out{i} {i}"));
+        }
+        Ok(format!("{text}{ways}StaticThreadSched({});\n", threads.join(", ")))
+    }
+
+    /// The processor of each port's thread, if it has one of its own, of the device's.
+    pub fn port_processors(&self, processors: &[usize]) -> Vec<usize> {
+        let of = |at: &usize| processors.get(at % processors.len().max(1)).copied().unwrap_or(0);
+        self.own_threads.iter().map(of).collect()
+    }
+
+    /// How ports are opened.
+    pub(super) fn method(&self) -> &str {
+        self.method.as_deref().unwrap_or(METHOD)
+    }
+
+    /// More arguments of the FromDevice of a port, with a comma before them.
+    pub(super) fn reception_at(&self, port: usize) -> String {
+        self.reception.iter().cycle().nth(port).map_or(String::new(), |more| format!(", {more}"))
     }
 
     /// What the program is started with, besides: by `processors`, where it is to run.
     pub fn more_arguments(&self, processors: &[usize]) -> Vec<String> {
         let mut all = self.arguments.clone();
+        if !self.own_threads.is_empty() {
+            let own = self.port_processors(processors);
+            // One that waits awake would leave its processor no time.
+            all.extend(["--spin", "0", "--threads"].map(str::to_owned));
+            all.extend([own.len().to_string(), "--processors".to_owned()]);
+            all.push(own.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+        }
         if self.two_threads {
             // Both on one, so that reception can take the processor from forwarding.
             let processor = processors.first().copied().unwrap_or(0);
@@ -195,6 +271,15 @@ mod tests {
         let expected = ["--budget", "--spin", "0", "--threads", "2", "--processors", "3,3"];
         assert_eq!(graph.more_arguments(&[3, 4]), expected);
         assert_eq!(Graph::default().more_arguments(&[3]), [""; 0]);
+    }
+
+    #[test]
+    fn threads_of_ports_are_on_the_processors_that_are_said() {
+        let graph = Graph { own_threads: vec![0, 2, 1], ..Graph::default() };
+        let expected = ["--spin", "0", "--threads", "3", "--processors", "4,9,5"];
+        assert_eq!(graph.more_arguments(&[4, 5, 9]), expected);
+        assert_eq!(graph.port_processors(&[7]), [7, 7, 7], "there are fewer");
+        assert_eq!(graph.port_processors(&[]), [0, 0, 0]);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! A veth forwards within the sender's system call what the kernel or an XDP program forwards: what such a device can do
 //! is then part of what the tester can offer, and its loss is less than it would be on cards. Results say so.
 
+mod alone;
 mod device;
 mod graph;
 mod settings;

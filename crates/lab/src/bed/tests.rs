@@ -1,8 +1,8 @@
 use super::*;
 use crate::frame::{Seen, Tag, look};
 use crate::search::{Request as Trial, Tester};
-use crate::tester::{Control, Manner, Ports, TrialClock, one_way, self_test};
-use causeway_results::traffic::{Family, Schedule, Sizes, Stream, Traffic};
+use crate::tester::{Alone, Control, Manner, Ports, TrialClock, one_way, self_test};
+use causeway_results::traffic::{Family, Matrix, Schedule, Sizes, Stream, Traffic};
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
@@ -135,7 +135,7 @@ fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
     let Some(bed) = bed("b") else { return };
     let start = ["sleep", "60"].map(str::to_owned).to_vec();
     for (beside_kernel, lost) in [(false, 1.0), (true, 0.0)] {
-        let kind = Kind::Command { start: start.clone(), ready: None, beside_kernel };
+        let kind = Kind::Command { start: start.clone(), ready: None, beside_kernel, stop: None };
         let device = Device::start(&kind, &bed, &[]).expect("started");
         let control = device.control(Arc::default());
         let mut tester =
@@ -146,15 +146,73 @@ fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
 }
 
 #[test]
+fn the_kernel_counts_what_it_receives_by_all_ports_but_the_last() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let bed = Bed::new("a", 3).expect("a bed");
+    for looks in [true, false] {
+        let device = match Device::start(&Kind::KernelReceives { looks }, &bed, &[0]) {
+            Ok(device) => device,
+            Err(error) if format!("{error:#}").contains("nft") => {
+                return eprintln!("skipped: needs nftables: {error:#}");
+            }
+            Err(error) => panic!("{error:#}"),
+        };
+        let traffic = Traffic { matrix: Matrix::ManyToOne(2), ..Traffic::simple(64) };
+        let ports = bed.open("packet").expect("ports");
+        let mut tester =
+            Ports::new(ports, traffic, manner(), device.control(Arc::default())).expect("a tester");
+        for _ in 0..2 {
+            let outcome = tester.trial(&Trial::new(1_000.0, 100 * MS)).expect("an outcome");
+            let flows = &outcome.analysis.flows;
+            assert!(
+                flows.len() == 2 && flows.iter().all(|flow| flow.sent > 0 && flow.lost == 0),
+                "{flows:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_graph_that_is_alone_has_all_ports_but_the_last() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let bed = Bed::new("n", 3).expect("a bed");
+    let text = |alone| {
+        let reception = vec!["RECEPTION napi".to_owned(), "RECEPTION polling".to_owned()];
+        let method = Some("PACKET".to_owned());
+        Graph { alone: Some(alone), reception, method, ..Graph::default() }.text(&bed, 0).expect("a graph")
+    };
+    let receives = text(Alone::Receive);
+    assert!(receives.contains("FromDevice(r0, METHOD PACKET, RECEPTION napi)"), "{receives}");
+    assert!(receives.contains("FromDevice(r1, METHOD PACKET, RECEPTION polling)"), "{receives}");
+    let transmits = text(Alone::Transmit);
+    assert_eq!(transmits.matches("ToDevice(").count(), 2, "{transmits}");
+    assert!(!(receives + &transmits).contains("(r2"));
+}
+
+#[test]
 fn a_bed_and_its_device_go_when_they_are_dropped() {
     let Some(bed) = bed("g") else { return };
-    let start = ["sh", "-c", "echo is ready; exec sleep 60"].map(str::to_owned).to_vec();
-    let kind = Kind::Command { start, ready: Some("is ready".to_owned()), beside_kernel: false };
+    // It ends when it finds what the command that stops it has seen.
+    let seen = std::env::temp_dir().join(format!("causeway-lab-{}-seen", std::process::id()));
+    let words = |script: &str| ["sh", "-c", script].map(str::to_owned).to_vec();
+    let kind = Kind::Command {
+        start: words(&format!("echo is ready; while ! test -s {}; do sleep 0.02; done", seen.display())),
+        ready: Some("is ready".to_owned()),
+        beside_kernel: false,
+        stop: Some(words(&format!("ls /sys/class/net > {}", seen.display()))),
+    };
     let device = Device::start(&kind, &bed, &[0]).expect("started");
     device.alive()().expect("alive");
     let paths = [&bed.tester.name, &bed.devices[0].name].map(|name| format!("/run/netns/{name}"));
     assert!(paths.iter().all(|path| std::path::Path::new(path).exists()));
     drop(device);
+    let interfaces = std::fs::read_to_string(&seen).expect("it was stopped by its own command");
+    assert!(interfaces.contains("r0") && !interfaces.contains("t0"), "where it was started: {interfaces}");
+    std::fs::remove_file(seen).expect("removed");
     drop(bed);
     assert!(!paths.iter().any(|path| std::path::Path::new(path).exists()));
 }
@@ -166,8 +224,12 @@ fn what_cannot_be_is_refused() {
     let Some(bed) = bed("r") else { return };
     let error = bed.open("cardboard").err().expect("refused").to_string();
     assert!(error.contains("no ports of the kind 'cardboard'"), "{error}");
-    let missing =
-        Kind::Command { start: vec!["/no/such/program".to_owned()], ready: None, beside_kernel: false };
+    let missing = Kind::Command {
+        start: vec!["/no/such/program".to_owned()],
+        ready: None,
+        beside_kernel: false,
+        stop: None,
+    };
     assert!(Device::start(&missing, &bed, &[]).is_err());
 }
 

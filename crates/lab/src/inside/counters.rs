@@ -55,6 +55,17 @@ pub struct Runs {
     pub packets: u64,
 }
 
+impl Runs {
+    /// What was counted since `before`; of who counts from zero again, what it has counted.
+    #[must_use]
+    pub fn since(&self, before: &Runs) -> Runs {
+        if before.runs > self.runs {
+            return *self;
+        }
+        Runs { runs: self.runs - before.runs, packets: self.packets.saturating_sub(before.packets) }
+    }
+}
+
 /// Counts while it lives.
 pub struct Counters {
     places: Vec<(Place, Map, RawTracepointLink)>,

@@ -9,7 +9,7 @@ mod meter;
 mod proc;
 mod profile;
 mod programs;
-pub mod reception;
+pub mod reported;
 mod symbols;
 mod tally;
 
@@ -89,7 +89,7 @@ impl Look<'_> {
         let mut runs = self.inside.counters.read()?;
         for (of, runs) in &mut runs {
             let before = self.runs.get(of).copied().unwrap_or_default();
-            *runs = Runs { runs: runs.runs - before.runs, packets: runs.packets - before.packets };
+            *runs = runs.since(&before);
         }
         runs.retain(|_, runs| runs.runs > 0);
         // Of a process that has ended nothing is known any more.

@@ -71,7 +71,8 @@ fn program(map: &Map) -> Result<Code> {
     Ok(a.finish()?)
 }
 
-/// The parts of the time of all processors, 0 to 1, by class; `device`: its processes and where their code is, `tester`: this one.
+/// The parts of the time of all processors, 0 to 1, of each class; `device`: its processes and where their code is, `tester`:
+/// this one.
 pub fn shares(
     samples: &[Sample],
     (symbols, programs): (&Symbols, &mut Programs),
@@ -79,7 +80,8 @@ pub fn shares(
     tester: u32,
 ) -> BTreeMap<Class, f64> {
     let all: u64 = samples.iter().map(|sample| sample.count).sum();
-    let mut shares = BTreeMap::new();
+    // A class without samples has no time, and is as well known as the others.
+    let mut shares = BTreeMap::from(Class::ALL.map(|class| (class, 0.0)));
     for sample in samples {
         let class = symbols.find(sample.address).unwrap_or_else(|| match device.get(&sample.process) {
             Some(code) => programs.find(code, sample.address).unwrap_or(Class::Device),
@@ -113,6 +115,8 @@ mod tests {
         let told = [(Class::Idle, 0.6), (Class::Ip, 0.2), (Class::Device, 0.1), (Class::Tester, 0.0)];
         assert!(told.iter().all(|(class, share)| (found[class] - share).abs() < 1e-9), "{found:?}");
         assert!((found.values().sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(shares(&[], (&symbols, &mut programs), &BTreeMap::new(), 1).is_empty());
+        assert!(found.len() == Class::ALL.len() && found[&Class::Detour] == 0.0);
+        let nothing = shares(&[], (&symbols, &mut programs), &BTreeMap::new(), 1);
+        assert!(nothing.values().all(|share| *share == 0.0));
     }
 }

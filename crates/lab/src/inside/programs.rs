@@ -28,6 +28,7 @@ const KNOWN: &[(&str, Class)] = &[
     ("packet/src/checksum.rs", Class::Ip),
     ("packet/src/flow.rs", Class::Ip),
     ("packet/src/", Class::Memory),
+    ("fib/src/baseline/linear.rs", Class::Detour),
     ("fib/src/", Class::Ip),
     ("elements/src/", Class::Ip),
     ("engine/src/ir/", Class::Ip),
@@ -57,15 +58,21 @@ impl Programs {
     }
 }
 
-/// By the innermost function whose file is known, or else by the symbol.
+/// By the functions that the code at an address is of, or else by the symbol.
 fn class(loader: &Loader, address: u64) -> Option<Class> {
+    let mut classes = Vec::new();
     let mut frames = loader.find_frames(address).ok();
     while let Some(Ok(Some(frame))) = frames.as_mut().map(|frames| frames.next()) {
-        if let Some(found) = frame.location.and_then(|location| class_of(location.file?)) {
-            return Some(found);
-        }
+        classes.extend(frame.location.and_then(|location| class_of(location.file?)));
     }
-    loader.find_symbol(address).filter(|symbol| copies(symbol)).map(|_| Class::Memory)
+    let copies = || loader.find_symbol(address).filter(|symbol| copies(symbol)).map(|_| Class::Memory);
+    innermost(&classes).or_else(copies)
+}
+
+/// What counts of the functions around an address whose files are known: the innermost, but all that the detour does is detour.
+fn innermost(classes: &[Class]) -> Option<Class> {
+    let detour = classes.iter().find(|class| **class == Class::Detour);
+    detour.or(classes.first()).copied()
 }
 
 fn class_of(file: &str) -> Option<Class> {
@@ -130,6 +137,8 @@ mod tests {
             ("crates/elements/src/devices/to_device.rs", Some(Class::Transmission)),
             ("crates/packet/src/pool.rs", Some(Class::Memory)),
             ("crates/fib/src/v4/rank24.rs", Some(Class::Ip)),
+            ("crates/fib/src/baseline/radix.rs", Some(Class::Ip)),
+            ("crates/fib/src/baseline/linear.rs", Some(Class::Detour)),
             ("crates/engine/src/worker.rs", Some(Class::Scheduler)),
             ("/rustc/0/library/core/src/slice/mod.rs", None),
         ] {
@@ -137,20 +146,48 @@ mod tests {
         }
     }
 
+    /// Two functions, of which each is in a file of its own, and where they are in the process.
+    const FIXTURE: &str = "\
+#[path = \"../../fib/src/table.rs\"]
+mod table;
+#[inline(never)]
+pub fn work() -> u64 { std::hint::black_box(7) }
+fn main() {
+    println!(\"{} {}\", work as *const () as u64, table::find as *const () as u64);
+    println!(\"{}\", std::fs::read_to_string(\"/proc/self/maps\").unwrap());
+}
+";
+    const TABLE: &str = "#[inline(never)]\npub fn find() -> u64 { std::hint::black_box(9) }\n";
+
     #[test]
-    fn what_this_program_runs_is_known_by_its_source() {
-        let text = std::fs::read_to_string("/proc/self/maps").expect("maps");
-        let maps = mappings(&text);
-        let mut programs = Programs::default();
-        let address = causeway_engine::usable_processors as *const () as u64;
-        let found = programs.find(&maps, address);
-        if programs.files.values().flatten().next().is_some_and(|file| {
-            file.find_location(place(&maps, address).expect("a place").1).is_ok_and(|found| found.is_some())
-        }) {
-            assert_eq!(found, Some(Class::Scheduler));
-        } else {
-            eprintln!("skipped: the tests were built without line tables");
+    fn what_the_detour_calls_is_detour_and_else_the_innermost_counts() {
+        assert_eq!(innermost(&[Class::Memory, Class::Ip, Class::Scheduler]), Some(Class::Memory));
+        assert_eq!(innermost(&[Class::Ip, Class::Detour, Class::Ip]), Some(Class::Detour));
+        assert_eq!(innermost(&[]), None);
+    }
+
+    #[test]
+    fn what_a_program_runs_is_known_by_its_source() {
+        let folder = std::env::temp_dir().join(format!("causeway-lab-{}-source", std::process::id()));
+        let file = |name: &str| folder.join(name);
+        for (name, text) in [("engine/src/worker.rs", FIXTURE), ("fib/src/table.rs", TABLE)] {
+            std::fs::create_dir_all(file(name).parent().expect("a folder")).expect("made");
+            std::fs::write(file(name), text).expect("written");
         }
+        // This program itself may have been built without line tables, as it is where they take too long.
+        let mut compiler = std::process::Command::new("rustc");
+        compiler.args(["--edition", "2024", "-C", "debuginfo=line-tables-only", "-o"]);
+        let compiled = compiler.arg(file("program")).arg(file("engine/src/worker.rs")).output();
+        let Ok(compiled) = compiled else { return eprintln!("skipped: there is no rustc") };
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let said = std::process::Command::new(file("program")).output().expect("run").stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let (addresses, maps) = said.split_once('\n').expect("lines");
+        let addresses = addresses.split(' ').map(|word| word.parse().expect("an address"));
+        let (maps, mut programs) = (mappings(maps), Programs::default());
+        let found: Vec<_> = addresses.map(|address| programs.find(&maps, address)).collect();
+        assert_eq!(found, [Some(Class::Scheduler), Some(Class::Ip)]);
         assert_eq!(programs.find(&maps, 0), None);
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 }

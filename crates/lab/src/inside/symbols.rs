@@ -17,6 +17,8 @@ pub enum Class {
     Reception,
     /// Transmission: queues and devices.
     Transmission,
+    /// The detour of the papers' experiments, which is a lookup in a linear table: none of theirs.
+    Detour,
     /// Interrupts, soft and hard.
     Interrupts,
     /// Ethernet headers.
@@ -33,6 +35,26 @@ pub enum Class {
     Others,
 }
 
+impl Class {
+    /// All.
+    pub const ALL: [Class; 14] = [
+        Class::Idle,
+        Class::Scheduler,
+        Class::Memory,
+        Class::Ip,
+        Class::Reception,
+        Class::Transmission,
+        Class::Detour,
+        Class::Interrupts,
+        Class::Ethernet,
+        Class::Profiler,
+        Class::Kernel,
+        Class::Device,
+        Class::Tester,
+        Class::Others,
+    ];
+}
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -42,6 +64,7 @@ impl fmt::Display for Class {
             Class::Ip => "IP",
             Class::Reception => "reception",
             Class::Transmission => "transmission",
+            Class::Detour => "detour",
             Class::Interrupts => "interrupts",
             Class::Ethernet => "Ethernet",
             Class::Profiler => "profiler",

@@ -1,9 +1,11 @@
 //! A page for each paper: what it found, our pictures with its points, and whether they agree.
 
-use super::{Experiment, What, chart, experiments};
+use super::claim::Verdict;
+use super::{Experiment, ROUTERS, What, chart, experiments};
 use crate::report::write;
 use crate::run::ENDED_EARLY;
 use anyhow::{Context, Result, ensure};
+use causeway_engine::usable_processors;
 use causeway_results::Document;
 use causeway_results::stats::{median, quantile};
 use std::fmt::Write;
@@ -79,7 +81,9 @@ fn head(paper: &str, title: &str, document: Option<&Document>) -> String {
         "# {paper}: {title}\n\n\
          Written by `causeway lab pages` from the results of `make papers`. Points are the paper's; curves were **measured** \
          between network namespaces of one machine ({}), where tester and router share two processors{detour}: see \
-         [the laboratory](../lab.md). So shapes and ratios can be compared, and rates cannot.\n",
+         [the laboratory](../lab.md). So shapes and ratios can be compared, and rates cannot. A ratio is the median of those of \
+         repetitions that were made in turns, its interval by the bootstrap; what it says of the paper cannot be told if a part of \
+         the interval is where the paper has it and a part is not.\n",
         machine.unwrap_or_default()
     )
 }
@@ -95,14 +99,20 @@ fn section(
     // Writing to a string cannot fail.
     let _ = write!(text, "\n## {}: {}\n\nThe paper: {}.\n", figures.join(", "), one.about, one.paper);
     let here = match one.what {
-        What::Refused(why) => {
+        What::Refused(_) => {
+            let why = one.refusal(&usable_processors()).unwrap_or_default();
             let _ = write!(text, "\nNot measured: {why}.\n");
             return Ok(());
         }
         What::Measured { here, .. } => here,
     };
     let Some(document) = document else {
-        text.push_str("\nNot measured yet.\n");
+        match one.refusal(&usable_processors()) {
+            Some(why) => {
+                let _ = write!(text, "\nNot measured here: {why}.\n");
+            }
+            None => text.push_str("\nNot measured yet.\n"),
+        }
         return Ok(());
     };
     if let Some(why) = document.run.settings.get(ENDED_EARLY) {
@@ -110,21 +120,28 @@ fn section(
         return Ok(());
     }
     let load = &document.run.machine.load_average;
+    let routers = document.run.settings.get(ROUTERS).map_or(String::new(), |only| format!(", {only}"));
     let repetitions = document.series.iter().flat_map(|series| &series.measurements);
     let repetitions = repetitions.map(|one| one.repetitions.len()).max().unwrap_or_default();
     let apart = spread(document) * 100.0;
     let _ = write!(
         text,
-        "\nMeasured {repetitions} times; the repetitions of a saturation rate are up to {apart:.0} % apart. Load of the machine \
+        "\nMeasured {repetitions} times{routers}; the repetitions of a saturation rate are up to {apart:.0} % apart. Load of the machine \
          before it: {load}.\n"
     );
     let found = one.found(document);
     if !found.is_empty() {
-        text.push_str("\n| the paper | seen here | ratio | seen if it is |\n| --- | --- | ---: | --- |\n");
+        text.push_str(
+            "\n| the paper | seen here | ratio | 95 % interval | seen if it is |\n| --- | --- | ---: | --- | --- |\n",
+        );
     }
     for (says, found) in found {
-        let seen = if found.holds() { "yes" } else { "**no**" };
-        let _ = writeln!(text, "| {says} | {seen} | {:.2} | {} |", found.ratio, found.bounds());
+        let seen = match found.verdict() {
+            Verdict::NotSeen => "**no**".to_owned(),
+            verdict => verdict.to_string(),
+        };
+        let (ratio, interval, bounds) = (found.ratio(), found.interval(), found.bounds());
+        let _ = writeln!(text, "| {says} | {seen} | {ratio} | {interval} | {bounds} |");
     }
     if !here.is_empty() {
         let _ = write!(text, "\n{here}\n");
@@ -176,9 +193,13 @@ mod tests {
             Measurement::measured([0.0]),
         );
         series.x = Some(Axis { quantity: "offered load".to_owned(), unit: "frames/s".to_owned() });
-        let at = |x: f64, y: f64| Measurement { x: Some(x), ..Measurement::measured([y, y]) };
+        let at = |x: f64, y: f64| Measurement { x: Some(x), ..Measurement::measured([y; 5]) };
         series.measurements = vec![at(1e5, 1e5), at(5e5, 2e5), at(1e6, 1e5)];
-        document.series.push(series);
+        let mut other = series.clone();
+        other.name = "interrupt/64 bytes/forwarding rate".to_owned();
+        let last = Measurement { x: Some(1e6), ..Measurement::measured([2e4, 9e4, 5.5e4, 5.5e4, 5.5e4]) };
+        other.measurements = vec![at(1e5, 1e5), last];
+        document.series.extend([series, other]);
         for (name, rates) in [("napi", [1e5, 1.1e5, 1.3e5]), ("polling", [2e5, 2e5, 2e5])] {
             let rates = Measurement::measured(rates);
             let name = format!("{name}/saturation forwarding rate");
@@ -190,15 +211,20 @@ mod tests {
         let text = std::fs::read_to_string(&files[0]).expect("a page");
         for line in [
             "## OSR-rx: one port, reception alone",
-            "Not measured: a veth has no card",
-            "Measured 3 times; the repetitions of a saturation rate are up to 27 % apart.",
-            "| NAPI stays at its peak | **no** | 0.50 | 0.9 to 1 |",
+            "Measured 5 times; the repetitions of a saturation rate are up to 27 % apart.",
+            "| NAPI stays at its peak | **no** | 0.50 | 0.50 to 0.50 | at least 0.9 |",
+            "| NAPI's peak is twice that of interrupts | yes | 2.00 | 2.00 to 2.00 | 1.8 to 2.6 |",
+            "| interrupts collapse | cannot be told | 0.55 | 0.20 to 0.90 | at most 0.5 |",
             "![OSR-4](osr-OSR-4.svg)",
             "Not measured yet.",
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert!(folder.join("osr-OSR-4.svg").exists());
+        std::fs::copy(folder.join("OSR-4.json"), folder.join("LUT-9.json")).expect("copied");
+        pages(&folder, &folder).expect("pages");
+        let lut = std::fs::read_to_string(folder.join("lut.md")).expect("a page");
+        assert!(lut.contains("Not measured: it takes interrupts of cards that clean a ring"), "{lut}");
         document.run.settings.insert(ENDED_EARLY.to_owned(), "interrupted".to_owned());
         std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
         pages(&folder, &folder).expect("pages");

@@ -1,12 +1,13 @@
 //! What a run has found, put into the document as it comes.
 
 mod arrivals;
+mod fairness;
+mod reported;
+mod searched;
 
 use super::Place;
 use crate::analyser::STEP_NS;
 use crate::inside::Seen;
-use crate::inside::reception::Receptions;
-use crate::search::mlr::GoalResult;
 use crate::search::rfc2544::{BurstLengths, blocked_ns, recovery_ns};
 use crate::search::{Event, Outcome, Request};
 use crate::tester::SelfTest;
@@ -29,12 +30,6 @@ fn axis(quantity: &str, unit: &str) -> Axis {
 
 /// Quantity and unit.
 type What<'a> = (&'a str, &'a str);
-
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has all; `None` if nobody has anything.
-fn jain(parts: &[f64]) -> Option<f64> {
-    let (sum, squares) = (parts.iter().sum::<f64>(), parts.iter().map(|part| part * part).sum::<f64>());
-    (squares > 0.0).then(|| sum * sum / (parts.len() as f64 * squares))
-}
 
 impl<'a> Findings<'a> {
     /// Of these devices, of which the others are compared with the first.
@@ -76,6 +71,8 @@ impl<'a> Findings<'a> {
                 one.repetitions.push(value);
                 if one.note.is_empty() {
                     note.clone_into(&mut one.note);
+                } else if !one.note.contains(note) {
+                    one.note += &format!("; {note}");
                 }
             }
             None => measurements.insert(
@@ -128,29 +125,6 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Bounds of loads.
-    pub(super) fn bounds(&mut self, place: &Place<'_>, results: &[GoalResult], test: &SelfTest) {
-        for result in results {
-            let Some(lower) = result.lower_fps else { continue };
-            let limited = result.upper_fps.is_none() || test.limits(lower as f64);
-            let (rest, note) = (result.goal.as_str(), if limited { LIMITED } else { "" });
-            let x = (axis("frame length", "bytes"), place.length);
-            self.add(&format!("{}/{rest}", place.device), ("load", "frames/s"), x, lower as f64, note);
-            self.compare(place.device, rest);
-        }
-    }
-
-    /// All trials of a search, in order: load, loss ratio, whether the tester fell behind.
-    pub(super) fn trace(&mut self, place: &Place<'_>, trials: &[(f64, f64, bool)]) {
-        let name = format!("{}/{}/search {}", place.device, place.size, place.repetition + 1);
-        for (n, &(load, loss, limited)) in trials.iter().enumerate() {
-            let x = || (axis("trial", ""), (n + 1) as f64);
-            let note = if limited { LIMITED } else { "" };
-            self.add(&format!("{name}/load"), ("offered load", "frames/s"), x(), load, note);
-            self.add(&format!("{name}/loss"), ("loss ratio", ""), x(), loss, note);
-        }
-    }
-
     /// Forwarding rate and loss against load; the first load is the highest.
     pub(super) fn curve(&mut self, place: &Place<'_>, loads: &[f64], outcomes: &[Outcome], test: &SelfTest) {
         for (&load, outcome) in loads.iter().zip(outcomes) {
@@ -171,24 +145,6 @@ impl<'a> Findings<'a> {
             let (rest, x) = ("saturation forwarding rate", (axis("frame length", "bytes"), place.length));
             self.add(&format!("{}/{rest}", place.device), ("forwarding rate", "frames/s"), x, rate, note);
             self.compare(place.device, rest);
-        }
-    }
-
-    /// What each flow has of the forwarding rate at a load, and how fair that is: Jain's index, of what each flow has of
-    /// what it offered.
-    pub(super) fn flows(&mut self, place: &Place<'_>, load: f64, flows: &[String], outcome: &Outcome) {
-        let x = || (axis("offered load", "frames/s"), load.round());
-        let (rest, seconds) =
-            (format!("{}, {}", place.device, place.size), outcome.effective_ns as f64 / 1e9);
-        for (name, counts) in flows.iter().zip(&outcome.analysis.flows) {
-            let (what, rate) = (("forwarding rate", "frames/s"), counts.received() as f64 / seconds);
-            self.add(&format!("{name}/{rest}: flows"), what, x(), rate, "");
-        }
-        let parts = outcome.analysis.flows.iter().filter(|flow| flow.sent > 0);
-        let parts: Vec<f64> = parts.map(|flow| flow.received() as f64 / flow.sent as f64).collect();
-        if let Some(index) = jain(&parts) {
-            let (name, what) = (format!("{}/{}/fairness", place.device, place.size), ("Jain's index", ""));
-            self.add(&name, what, x(), index, "");
         }
     }
 
@@ -263,6 +219,15 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Entries of the device's route cache after a trial at a load: those in use, and all.
+    pub(super) fn cache_entries(&mut self, place: &Place<'_>, load: f64, [active, total]: [u64; 2]) {
+        for (which, entries) in [("active", active), ("total", total)] {
+            let name = format!("{}/entries of the route cache, {which}", place.device);
+            let x = (axis("offered load", "frames/s"), load.round());
+            self.add(&name, ("entries", ""), x, entries as f64, "");
+        }
+    }
+
     /// What was seen inside at a load.
     pub(super) fn inside(&mut self, place: &Place<'_>, load: f64, seen: &Seen) {
         let x = || (axis("offered load", "frames/s"), load.round());
@@ -297,36 +262,6 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// What the device's reception mechanisms counted in a trial of `trial_ns` at a load. Its rates are of the time in which
-    /// frames were sent.
-    pub(super) fn receptions(
-        &mut self,
-        place: &Place<'_>,
-        load: f64,
-        before: &Receptions,
-        after: &Receptions,
-        trial_ns: u64,
-    ) {
-        let of = |what: &str| format!("inside {}, {}: {what}", place.device, place.size);
-        let seconds = trial_ns as f64 / 1e9;
-        for (element, now) in after {
-            let x = || (axis("offered load", "frames/s"), load.round());
-            let counted = now.since(&before.get(element).copied().unwrap_or_default());
-            let rate = counted.interrupts as f64 / seconds;
-            let name = format!("{element}, taken interrupts/{}", of("taken interrupts"));
-            self.add(&name, ("rate", "a second"), x(), rate, "");
-            let name = format!("{element}/{}", of("polls of a packet"));
-            self.ratio(&name, "polls of a packet", x(), (counted.polls, counted.packets));
-        }
-    }
-
-    /// How many there are of one thing for each of another, unless there is none of that.
-    fn ratio(&mut self, name: &str, quantity: &str, x: (Axis, f64), (these, others): (u64, u64)) {
-        if others > 0 {
-            self.add(name, (quantity, ""), x, these as f64 / others as f64, "");
-        }
-    }
-
     /// The most that the links carry, beside what the devices do.
     pub(super) fn line_rate(&mut self, place: &Place<'_>, quantity: &str, rest: &str, most_fps: f64) {
         let name = format!("line rate/{rest}");
@@ -339,17 +274,5 @@ impl<'a> Findings<'a> {
             let measurements = series.into_iter().flat_map(|series| &mut series.measurements);
             measurements.for_each(|one| one.source = Source::Modelled);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fairness_is_between_one_and_one_of_n() {
-        assert_eq!(jain(&[0.5; 4]), Some(1.0));
-        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!((jain(&[0.0, 0.0]), jain(&[])), (None, None));
     }
 }

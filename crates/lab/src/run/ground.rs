@@ -3,11 +3,12 @@
 use super::Description;
 use crate::bed::{self, Bed, Device, Kind, VETH_NOTE};
 use crate::inside::Meter;
-use crate::inside::reception::Receptions;
+use crate::inside::reported::Reported;
 use crate::network::Network;
-use crate::tester::{Attached, Control, carries_default_route};
-use anyhow::{Context, Result, ensure};
+use crate::tester::{Alone, Attached, Control, carries_default_route};
+use anyhow::{Context, Result, anyhow, ensure};
 use causeway_netio::interface::Interface;
+use causeway_packet::wire::MacAddr;
 use causeway_results::traffic::line_rate_fps;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -33,6 +34,12 @@ pub struct Side {
     pub hosts6: Option<Network>,
 }
 
+impl Side {
+    fn gateway(&self) -> Result<MacAddr> {
+        self.gateway.parse().map_err(|e| anyhow!("gateway of {}: {e}", self.name))
+    }
+}
+
 /// A bed, or interfaces and a bed for the self-test.
 pub struct Ground<'a> {
     bed: Bed,
@@ -52,12 +59,25 @@ impl Ready {
         }
     }
 
-    /// What its reception mechanisms have counted, if it has any.
+    /// What it has counted itself, if it can be asked.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn receptions(&self) -> Result<Option<Receptions>> {
-        self.0.as_ref().map_or(Ok(None), Device::receptions)
+    pub fn reported(&self) -> Result<Option<Reported>> {
+        self.0.as_ref().map_or(Ok(None), Device::reported)
+    }
+
+    /// What it does if it forwards nothing.
+    pub fn alone(&self) -> Option<Alone> {
+        self.0.as_ref().and_then(Device::alone)
+    }
+
+    /// Entries of its route cache, those in use and all, if it has one.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn cache_entries(&self) -> Result<Option<[u64; 2]>> {
+        self.0.as_ref().map_or(Ok(None), Device::cache_entries)
     }
 
     /// What its processor time is, if that is known; `processors` are the device's.
@@ -79,6 +99,9 @@ impl<'a> Ground<'a> {
     pub fn new(description: &'a Description, yes: bool) -> Result<Ground<'a>> {
         let interfaces = &description.interfaces[..];
         for side in interfaces {
+            // Before anything takes time.
+            Interface::open(&side.name).with_context(|| format!("port {}", side.name))?;
+            side.gateway()?;
             ensure!(
                 yes || !carries_default_route(&side.name),
                 "{0} carries the default route: test traffic there may reach others; if that is meant, say --yes",
@@ -149,9 +172,7 @@ impl<'a> Ground<'a> {
             return self.bed.open(self.method);
         }
         let open = |side: &Side| {
-            let gateway = side.gateway.parse();
-            let gateway = gateway.map_err(|e| anyhow::anyhow!("gateway of {}: {e}", side.name))?;
-            let port = bed::open(&side.name, self.method, gateway, [side.hosts4, side.hosts6]);
+            let port = bed::open(&side.name, self.method, side.gateway()?, [side.hosts4, side.hosts6]);
             port.with_context(|| format!("port {}", side.name))
         };
         self.interfaces.iter().map(open).collect()
@@ -208,20 +229,27 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_that_are_not_there_are_refused() {
+    fn interfaces_that_are_not_there_are_refused_before_anything_is_set_up() {
+        let refused = |name: &str, gateway: &str| {
+            let text = format!("[[interface]]\nname = \"{name}\"\ngateway = \"{gateway}\"\n");
+            let description = Description::read(&text).expect("a description");
+            format!("{:#}", Ground::new(&description, true).err().expect("refused"))
+        };
+        let error = refused("no-such-if", "2:0:0:0:0:1");
+        assert!(error.starts_with("port no-such-if: "), "{error}");
+        let error = refused("lo", "x");
+        assert!(error.starts_with("gateway of lo: "), "{error}");
+    }
+
+    #[test]
+    fn between_interfaces_stands_what_is_there() {
         if !rustix::process::geteuid().is_root() {
             return eprintln!("skipped: needs root to make network namespaces");
         }
-        let text = "[[interface]]\nname = \"no-such-if\"\ngateway = \"2:0:0:0:0:1\"\n";
+        let text = "[[interface]]\nname = \"lo\"\ngateway = \"2:0:0:0:0:1\"\n";
         let description = Description::read(text).expect("a description");
         let ground = Ground::new(&description, false).expect("a ground");
-        let error = format!("{:#}", ground.open().err().expect("refused"));
-        assert!(error.contains("no-such-if"), "{error}");
         let error = ground.start(&Kind::Kernel {}, &[]).err().expect("refused").to_string();
         assert!(error.contains("external"), "{error}");
-        let bad =
-            Description::read("[[interface]]\nname = \"lo\"\ngateway = \"x\"\n").expect("a description");
-        let error = Ground::new(&bad, true).expect("a ground").open().err().expect("refused").to_string();
-        assert!(error.starts_with("gateway of lo: "), "{error}");
     }
 }

@@ -7,15 +7,18 @@
 //! it in later repetitions ([`Preset::once`]). What was found is in the [`Document`] at any time, so a run that is ended early
 //! leaves what it had.
 
+mod description;
 mod findings;
 mod ground;
 mod manner;
 mod phases;
 mod provenance;
+mod sizes;
 mod task;
 #[cfg(test)]
 mod tests;
 
+pub use description::Description;
 pub use findings::Findings;
 pub use ground::{Side, check_rate};
 pub use manner::Preset;
@@ -25,111 +28,14 @@ use crate::bed::{Bed, Kind};
 use crate::inside::Inside;
 use crate::tester::{Control, Manner, Ports, SelfTest, TIME_OF_DEPARTURE, self_test};
 use crate::yardstick::Yardstick;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use causeway_results::Document;
 use causeway_results::traffic::{Matrix, Plan, Sizes, Traffic, line_rate_fps};
 use ground::Ground;
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::Path;
+use sizes::OWN;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-
-/// What stands between which ports, as a file says it (TOML).
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Description {
-    /// Ports of the bed.
-    pub ports: usize,
-    /// How the tester opens its ports: `afxdp` or `packet`.
-    pub method: String,
-    /// Processors of the tester; any if empty.
-    pub tester_processors: Vec<usize>,
-    /// Processors of the device; any if empty.
-    pub device_processors: Vec<usize>,
-    /// The most frames a second that are offered, by all ports together.
-    pub highest_fps: f64,
-    /// Devices in a row, where that is more than one.
-    pub chain: usize,
-    /// Interfaces of this machine that are the ports, instead of those of a bed.
-    #[serde(rename = "interface")]
-    pub interfaces: Vec<Side>,
-    /// Devices by name, beside kernel, causeway and click.
-    #[serde(rename = "device")]
-    pub devices: BTreeMap<String, Kind>,
-    /// What is offered; the streams' lengths are those that the run goes through.
-    pub traffic: Option<Traffic>,
-    /// The text that it was read from, for the results.
-    #[serde(skip)]
-    pub text: String,
-}
-
-impl Default for Description {
-    fn default() -> Description {
-        Description {
-            ports: 2,
-            method: "afxdp".to_owned(),
-            tester_processors: Vec::new(),
-            device_processors: Vec::new(),
-            highest_fps: 2e6,
-            chain: 1,
-            interfaces: Vec::new(),
-            devices: BTreeMap::new(),
-            traffic: None,
-            text: String::new(),
-        }
-    }
-}
-
-impl Description {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// What is wrong, with line and column.
-    pub fn read(text: &str) -> Result<Description> {
-        let mut description: Description = toml::from_str(text)?;
-        text.clone_into(&mut description.text);
-        ensure!(description.highest_fps > 0.0, "highest_fps is above zero");
-        if let Some(mut traffic) = description.traffic.clone() {
-            // Frame lengths are those of the run, which looks at the streams with each of them. What is said here may not be
-            // wrong, but where nothing is said it is 64, which is too short for IPv6.
-            for stream in traffic.streams.iter_mut().filter(|s| s.size == Sizes::Fixed(64)) {
-                stream.size = Sizes::Fixed(stream.family.shortest_frame());
-            }
-            traffic.check()?;
-        }
-        Ok(description)
-    }
-
-    /// Reads a file of one.
-    ///
-    /// # Errors
-    /// That it cannot be read, and those of [`Self::read`].
-    pub fn open(file: &Path) -> Result<Description> {
-        let text =
-            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        Description::read(&text).with_context(|| file.display().to_string())
-    }
-
-    /// Gives tester and device processors of their own, half of `usable` each, where a bed has them run on any: a thread that
-    /// waits for the other's turn is late by far more than a router takes.
-    pub fn share(&mut self, usable: &[usize]) {
-        let any = self.tester_processors.is_empty() && self.device_processors.is_empty();
-        if any && self.interfaces.is_empty() && usable.len() > 1 {
-            let (tester, device) = usable.split_at(usable.len() / 2);
-            (self.tester_processors, self.device_processors) = (tester.to_vec(), device.to_vec());
-        }
-    }
-
-    /// The device of a name.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn device(&self, name: &str) -> Result<Kind> {
-        self.devices.get(name).cloned().map_or_else(|| Kind::by_name(name), Ok)
-    }
-}
 
 /// A comparison that is asked for.
 pub struct Comparison {
@@ -137,7 +43,8 @@ pub struct Comparison {
     pub description: Description,
     /// Names of devices; the first is what the others are compared with.
     pub devices: Vec<String>,
-    /// Lengths of frames: a name for people and what is offered.
+    /// Lengths of frames: a name for people and what is offered. Without any they are those of the description's streams, if
+    /// these have lengths.
     pub sizes: Vec<(String, Sizes)>,
     /// How long trials take.
     pub preset: Preset,
@@ -162,14 +69,39 @@ struct Place<'a> {
 }
 
 impl Comparison {
-    fn traffic(&self, sizes: &Sizes) -> Traffic {
+    /// Lengths of frames, one after the other; `None`: those that the streams have.
+    fn lengths(&self) -> Vec<(&str, Option<&Sizes>)> {
+        if self.sizes.is_empty() && self.description.has_lengths {
+            return vec![(OWN, None)];
+        }
+        self.sizes.iter().map(|(name, sizes)| (name.as_str(), Some(sizes))).collect()
+    }
+
+    fn traffic(&self, sizes: Option<&Sizes>) -> Traffic {
         let mut traffic = self
             .description
             .traffic
             .clone()
             .unwrap_or_else(|| Traffic { matrix: Matrix::Unidirectional, ..Traffic::simple(64) });
-        traffic.streams.iter_mut().for_each(|stream| stream.size = sizes.clone());
+        if let Some(sizes) = sizes {
+            traffic.streams.iter_mut().for_each(|stream| stream.size = sizes.clone());
+        }
         traffic
+    }
+
+    /// Whether all lengths can be offered, and told apart in results, which go by the mean length.
+    fn check_lengths(&self) -> Result<()> {
+        let mut means: Vec<(&str, f64)> = Vec::new();
+        for (name, sizes) in self.lengths() {
+            let traffic = self.traffic(sizes);
+            traffic.check().with_context(|| format!("frames of {name}"))?;
+            let mean = traffic.mean_length().unwrap_or_default();
+            if let Some((other, _)) = means.iter().find(|(_, other)| *other == mean) {
+                bail!("'{name}' and '{other}' have the same mean length, by which results are told apart");
+            }
+            means.push((name, mean));
+        }
+        Ok(())
     }
 
     fn manner(&self) -> Manner {
@@ -194,10 +126,8 @@ impl Comparison {
     ) -> Result<()> {
         let kinds =
             self.devices.iter().map(|name| self.description.device(name)).collect::<Result<Vec<_>>>()?;
-        ensure!(!kinds.is_empty() && !self.sizes.is_empty(), "there is nothing to compare");
-        for (size, sizes) in &self.sizes {
-            self.traffic(sizes).check().with_context(|| format!("frames of {size}"))?;
-        }
+        ensure!(!kinds.is_empty() && !self.lengths().is_empty(), "there is nothing to compare");
+        self.check_lengths()?;
         let ground = Ground::new(&self.description, self.yes)?;
         let bits_per_s = ground.bits_per_s();
         self.check_rate(bits_per_s)?;
@@ -226,7 +156,7 @@ impl Comparison {
                 if repetition == 0 {
                     self.started(name, &ground, &device, &mut findings);
                 }
-                for (number, (size, sizes)) in self.sizes.iter().enumerate() {
+                for (number, (size, sizes)) in self.lengths().into_iter().enumerate() {
                     let still: Duration = left.iter().sum();
                     // As the estimate was wrong so far.
                     let so_far = (expected - still).as_secs_f64();
@@ -281,7 +211,8 @@ impl Comparison {
         } else {
             self.description.interfaces.len()
         };
-        let plan = self.sizes.first().and_then(|(_, sizes)| Plan::new(&self.traffic(sizes), ports).ok());
+        let first = self.lengths().first().map(|(_, sizes)| self.traffic(*sizes));
+        let plan = first.and_then(|traffic| Plan::new(&traffic, ports).ok());
         plan.map_or(1.0, |plan| (0..ports).filter(|&port| !plan.order(port).is_empty()).count() as f64)
     }
 
@@ -291,8 +222,9 @@ impl Comparison {
         let Some(bits_per_s) = bits_per_s.filter(|_| !self.description.interfaces.is_empty()) else {
             return Ok(());
         };
-        let lengths = self.sizes.iter().filter_map(|(_, sizes)| self.traffic(sizes).mean_length());
-        let shortest = lengths.fold(f64::INFINITY, f64::min);
+        let lengths = self.lengths().into_iter();
+        let means = lengths.filter_map(|(_, sizes)| self.traffic(sizes).mean_length());
+        let shortest = means.fold(f64::INFINITY, f64::min);
         let most = line_rate_fps(bits_per_s, shortest) * self.senders();
         let highest = self.description.highest_fps;
         ensure!(
@@ -315,7 +247,7 @@ impl Comparison {
         let mut all = Vec::new();
         for repetition in 0..self.repetitions {
             for kind in kinds {
-                all.extend((0..self.sizes.len()).map(|number| of(repetition, kind, number)));
+                all.extend((0..self.lengths().len()).map(|number| of(repetition, kind, number)));
             }
         }
         all.reverse();
@@ -330,7 +262,8 @@ impl Comparison {
     ) -> Result<SelfTest> {
         let control = Control::new(interrupted.clone());
         let ports = bed.cable(&self.description.method)?;
-        let traffic = Traffic { matrix: Matrix::Unidirectional, ..self.traffic(&self.sizes[0].1) };
+        let first = self.lengths().first().and_then(|(_, sizes)| *sizes);
+        let traffic = Traffic { matrix: Matrix::Unidirectional, ..self.traffic(first) };
         let mut tester = Ports::new(ports, traffic, self.manner(), control)?;
         let highest = self.description.highest_fps;
         let loads: Vec<f64> = (0..8).rev().map(|halves| highest / f64::from(1 << halves)).collect();

@@ -3,10 +3,10 @@
 use super::ground::Ready;
 use super::{Findings, Place, Preset};
 use crate::inside::{Inside, Meter};
-use crate::search::mlr::{GoalResult, Search};
+use crate::search::mlr::{GoalResult, NDR, PDR, Search};
 use crate::search::rfc2544::{BackToBack, Repeat};
 use crate::search::{Event, Outcome, Procedure, Request, Tester, run};
-use crate::tester::{Ports, SelfTest};
+use crate::tester::{Alone, Ports, SelfTest};
 use crate::yardstick::{Calm, Yardstick};
 use anyhow::Result;
 
@@ -55,6 +55,10 @@ pub fn measure(
     let preset = how.preset;
     let highest = how.line_fps.map_or(how.test.most_fps(), |line| how.test.most_fps().min(line));
     tester.trial(&Request::new(highest * LOWEST, preset.trial_ns))?;
+    if how.device.alone() == Some(Alone::Transmit) {
+        // It sends what it can, whatever the load.
+        return curve(how, (tester, yardstick), place, (highest, &CURVE[..1]), findings);
+    }
     if how.only_curve {
         return curve(how, (tester, yardstick), place, (highest, &CURVE), findings);
     }
@@ -65,15 +69,21 @@ pub fn measure(
     if let Some(line) = how.line_fps {
         findings.line_rate(place, "forwarding rate", "saturation forwarding rate", line);
     }
-    let Some(pdr) = results.iter().filter_map(|result| result.lower_fps).max() else { return Ok(()) };
+    let lower = |goal: &str| results.iter().find(|result| result.goal == goal)?.lower_fps;
+    let all = all && whole;
+    let Some(pdr) = lower(PDR) else {
+        let what = if all { "delay, bursts, recovery and what happens to it" } else { "delay" };
+        findings.not_measured(place, what, "it has no PDR");
+        return Ok(());
+    };
     for (part, load) in DELAY_LOADS.map(|part| (part, pdr as f64 * part)) {
         let outcomes =
             made(&mut Calm { tester, yardstick }, Repeat::latency(load, preset.delay_ns, how.delays))?;
         findings.delay(place, part, &outcomes);
     }
-    if all && whole {
-        let ndr = results.iter().filter_map(|result| result.lower_fps).min().unwrap_or(0);
-        disturb(how, (tester, yardstick), place, (ndr as f64, pdr as f64, highest), findings)?;
+    if all {
+        let ndr = lower(NDR).map(|ndr| ndr as f64);
+        disturb(how, (tester, yardstick), place, (ndr, pdr as f64, highest), findings)?;
     }
     Ok(())
 }
@@ -89,15 +99,17 @@ fn curve(
     let loads: Vec<f64> = parts.iter().map(|part| highest * part).collect();
     let mut outcomes = Vec::new();
     for &load in &loads {
-        let (outcome, took_ns, seen, receptions) = yardstick.calmly(|| {
-            let before = how.device.receptions()?;
+        let (outcome, took_ns, seen, reported) = yardstick.calmly(|| {
+            let before = how.device.reported()?;
             let look = how.inside.map(Inside::begin).transpose()?;
-            let meter_ns = || how.meter.as_ref().map(Meter::read_ns).transpose();
+            // What it takes beside the trial in which it is heard is not for packets that are counted.
+            let meter = how.meter.as_ref().filter(|_| how.device.alone() != Some(Alone::Transmit));
+            let meter_ns = || meter.map(Meter::read_ns).transpose();
             let begun_ns = meter_ns()?;
             let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
             let took_ns = begun_ns.zip(meter_ns()?).map(|(begun, ended)| ended.saturating_sub(begun));
             let seen = look.map(|look| look.end(&how.device.ids())).transpose()?;
-            Ok((outcome, took_ns, seen, before.zip(how.device.receptions()?)))
+            Ok((outcome, took_ns, seen, before.zip(how.device.reported()?)))
         })?;
         if let Some(took_ns) = took_ns {
             findings.processor_time(place, load, took_ns, &outcome);
@@ -110,8 +122,11 @@ fn curve(
         if let Some(seen) = seen {
             findings.inside(place, load, &seen);
         }
-        if let Some((before, after)) = receptions {
-            findings.receptions(place, load, &before, &after, how.preset.trial_ns);
+        if let Some(entries) = how.device.cache_entries()? {
+            findings.cache_entries(place, load, entries);
+        }
+        if let Some((before, after)) = reported {
+            findings.reported(place, load, (&before, &after), how.preset.trial_ns);
         }
     }
     findings.curve(place, &loads, &outcomes, how.test);
@@ -147,19 +162,25 @@ fn disturb(
     how: &How<'_>,
     (tester, yardstick): (&mut Ports, &mut Yardstick<'_>),
     place: &Place<'_>,
-    (ndr, pdr, highest): (f64, f64, f64),
+    (ndr, pdr, highest): (Option<f64>, f64, f64),
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let preset = how.preset;
     let mut bursts = BackToBack::new(highest, preset.burst_ns, preset.bursts, preset.burst_width);
     let calm = &mut Calm { tester, yardstick };
     run(&mut bursts, calm, |_, _, _| Ok(()))?;
-    if let Some(lengths) = bursts.lengths(ndr) {
+    // Without an NDR nothing of a burst is forwarded while it comes.
+    if let Some(lengths) = bursts.lengths(ndr.unwrap_or(0.0)) {
         findings.bursts(place, &lengths);
     }
-    let mut recovery = Repeat::recovery(ndr, highest, preset.overload_ns, preset.overload_ns, 1);
-    if let Some(request) = recovery.next() {
-        made(calm, recovery)?.iter().for_each(|outcome| findings.recovery(place, &request, outcome));
+    match ndr {
+        Some(ndr) => {
+            let mut recovery = Repeat::recovery(ndr, highest, preset.overload_ns, preset.overload_ns, 1);
+            if let Some(request) = recovery.next() {
+                made(calm, recovery)?.iter().for_each(|outcome| findings.recovery(place, &request, outcome));
+            }
+        }
+        None => findings.not_measured(place, "recovery", "it has no NDR"),
     }
     for &event in how.events {
         let outcomes = made(tester, Repeat::disturbed(pdr * EVENT_LOAD, preset.event_ns, event, 1))?;

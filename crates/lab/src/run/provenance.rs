@@ -1,8 +1,10 @@
 //! What the numbers depend on, as the document has it.
 
 use super::ground::{Ground, Ready};
+use super::sizes::in_full;
 use super::{Comparison, Findings};
 use crate::bed::Kind;
+use causeway_results::traffic::Sizes;
 
 impl Comparison {
     /// What the numbers depend on.
@@ -30,15 +32,21 @@ impl Comparison {
                 if self.description.interfaces.is_empty() { ", by name only: a veth has none" } else { "" };
             findings.setting("line rate", &format!("{:.0} Mbit/s{what}", bits / 1e6));
         }
-        for (name, text) in self.preset.deviations(&self.sizes) {
+        for (name, text) in self.preset.deviations(&self.lengths()) {
             findings.setting(&format!("deviation: {name}"), &text);
         }
         for (name, kind) in self.devices.iter().zip(kinds) {
             findings.version(name, &kind.version());
             findings.setting(&format!("device {name}"), &format!("{kind:?}"));
         }
-        if let Some((_, sizes)) = self.sizes.first() {
-            findings.setting("seed of the traffic", &self.traffic(sizes).seed.to_string());
+        for (number, (name, sizes)) in self.lengths().into_iter().enumerate() {
+            let traffic = self.traffic(sizes);
+            if number == 0 {
+                findings.setting("seed of the traffic", &traffic.seed.to_string());
+            }
+            if !matches!(sizes, Some(Sizes::Fixed(_))) {
+                findings.setting(&format!("lengths of frames, {name}"), &in_full(&traffic));
+            }
         }
         if !self.description.text.is_empty() {
             findings.setting("description", &self.description.text);

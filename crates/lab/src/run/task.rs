@@ -1,13 +1,13 @@
 //! A comparison from arguments to files.
 
-use super::findings::LIMITED;
+use super::sizes::{divide, size};
 use super::{Comparison, Description, Preset, Progress};
 use crate::regression::changes;
 use crate::report::{begun, write};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use causeway_engine::usable_processors;
-use causeway_results::traffic::Sizes;
-use causeway_results::{Document, Source, csv, html, stats};
+use causeway_results::html::{CONDITIONAL, NOT_MEASURED, UPPER};
+use causeway_results::{Document, Series, Source, csv, html, stats};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +22,7 @@ pub struct Task {
     pub devices: Vec<String>,
     /// The test bed.
     pub description: Description,
-    /// Lengths of frames in bytes, or `imix`.
+    /// Lists of lengths of frames. Without any the lengths are those of the description's streams, or those of the preset.
     pub sizes: Vec<String>,
     /// How long trials take.
     pub preset: Preset,
@@ -35,8 +35,22 @@ pub struct Task {
 }
 
 impl Task {
-    fn comparison(&self) -> Result<Comparison> {
-        let sizes = self.sizes.iter().map(|text| size(text)).collect::<Result<_>>()?;
+    pub(super) fn comparison(&self) -> Result<Comparison> {
+        let own = self.description.has_lengths;
+        ensure!(
+            self.sizes.is_empty() || !own,
+            "the streams of the description have lengths: leave them out there, or ask for no others with --sizes"
+        );
+        let lists = self.sizes.iter().map(|list| divide(list)).collect::<Result<Vec<_>>>()?.concat();
+        let lists = if lists.is_empty() && !own { self.preset.lengths() } else { lists };
+        let mut sizes = Vec::new();
+        for text in &lists {
+            let asked = size(text)?;
+            // What is asked for twice is measured once.
+            if !sizes.contains(&asked) {
+                sizes.push(asked);
+            }
+        }
         let (devices, preset, repetitions) = (self.devices.clone(), self.preset.clone(), self.repetitions);
         let mut description = self.description.clone();
         description.share(&usable_processors());
@@ -87,22 +101,14 @@ pub fn keep(file: &Path, title: &str, document: &Document) -> Result<()> {
     })
 }
 
-/// A length as it is written on the command line.
-fn size(text: &str) -> Result<(String, Sizes)> {
-    if text == "imix" {
-        return Ok(("imix".to_owned(), Sizes::simple_imix()));
-    }
-    match text.parse() {
-        Ok(length) => Ok((format!("{length} bytes"), Sizes::Fixed(length))),
-        Err(_) => bail!("'{text}' is no frame length: write bytes, or imix"),
-    }
-}
-
-/// The loads and rates that were found, a line each, with ratios to the first device.
+/// The loads and rates that were found, a line each, with ratios to the first device; and what was not measured.
 pub fn verdict(document: &Document) -> Vec<String> {
     let mut lines = Vec::new();
-    let told = |axis: &causeway_results::Axis| axis.quantity == "frame length";
-    for series in document.series.iter().filter(|series| series.x.as_ref().is_some_and(told)) {
+    let told = |series: &&Series| {
+        let by_length = series.x.as_ref().is_some_and(|axis| axis.quantity == "frame length");
+        by_length && ![UPPER, CONDITIONAL].contains(&series.quantity.as_str())
+    };
+    for series in document.series.iter().filter(told) {
         let baseline = series.baseline.as_deref().and_then(|name| document.series(name));
         for one in series.measurements.iter().filter(|one| one.source == Source::Measured) {
             let (Some(median), Some(x)) = (stats::median(&one.repetitions), one.x) else { continue };
@@ -116,12 +122,14 @@ pub fn verdict(document: &Document) -> Vec<String> {
                 Some(i) => format!("  {:.2} x ({:.2} to {:.2})", found.ratio, i.low, i.high),
                 None => format!("  {:.2} x", found.ratio),
             });
-            let note = if one.note == LIMITED { format!("  {LIMITED}") } else { String::new() };
+            let note = if one.note.is_empty() { String::new() } else { format!("  {}", one.note) };
             let name = format!("{} at {x:.0} bytes", series.name);
             let median = short(median);
             lines.push(format!("{name:<52} {median:>9} {}{interval}{ratio}{note}", series.unit));
         }
     }
+    let missing = document.run.settings.iter().filter(|(name, _)| name.starts_with(NOT_MEASURED));
+    lines.extend(missing.map(|(name, why)| format!("{name}: {why}")));
     lines
 }
 
@@ -170,7 +178,7 @@ fn precise(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_results::{Measurement, Series};
+    use causeway_results::Measurement;
 
     fn file(name: &str, rate: f64) -> PathBuf {
         let mut document = Document::new(begun());
@@ -211,7 +219,7 @@ mod tests {
         let task = Task {
             devices: vec!["kernel".to_owned()],
             description: Description::default(),
-            sizes: vec!["64".to_owned(), "imix".to_owned()],
+            sizes: vec!["64,imix".to_owned()],
             preset: Preset::quick(),
             repetitions: 1,
             yes: false,

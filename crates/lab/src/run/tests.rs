@@ -1,3 +1,6 @@
+mod asked;
+mod told;
+
 use super::*;
 use crate::analyser::{Analyser, Counts, Sent};
 use crate::frame::{Seen, Tag};
@@ -6,6 +9,7 @@ use crate::search::rfc2544::BurstLengths;
 use crate::search::{Event, Outcome, Request};
 use crate::tester::Step;
 use causeway_results::{Machine, Run, csv};
+use std::collections::BTreeMap;
 
 fn outcome(sent: u64, received: u64, limited: bool) -> Outcome {
     let mut analysis = Analyser::new(0, 1).finish(&[]);
@@ -60,6 +64,11 @@ fn what_is_found_is_a_valid_document_at_any_time() {
             findings.line_rate(&place, "load", "NDR", 1_488_095.0);
             check(&document);
         }
+    }
+    for (what, value) in [("upper bound", 951_000.0), ("conditional throughput", 950_000.0)] {
+        let found = document.series(&format!("causeway/NDR, {what}")).expect("found");
+        assert_eq!((found.quantity.as_str(), found.measurements[0].repetitions[0]), (what, value));
+        assert_eq!(found.baseline, Some(format!("kernel/NDR, {what}")));
     }
     let causeway = document.series("causeway/NDR").expect("found");
     assert_eq!(causeway.baseline.as_deref(), Some("kernel/NDR"));
@@ -126,66 +135,20 @@ fn what_came_otherwise_than_it_was_sent_and_variations_of_delay_are_written() {
     );
 }
 
-#[test]
-fn a_description_says_what_stands_between_which_ports() {
-    let text = r#"
-        ports = 4
-        method = "packet"
-        highest_fps = 5e5
-        [device.mine.command]
-        start = ["my-router", "r0", "r1"]
-        ready = "listening"
-        [device.old.click]
-        program = "/opt/click"
-        [traffic]
-        seed = 9
-        matrix.many_to_one = 3
-        schedule.bursts.frames = 32
-        [[traffic.stream]]
-        name = "a"
-        weight = 3
-        size.mix = { genome = "7a4A1g", custom = { A = 594 } }
-        source_host.counted = { first = 1, count = 16384 }
-        [[traffic.stream]]
-        name = "b"
-        family = "ipv6"
-        size.fixed = 128
-        source_port.fixed = 7
-    "#;
-    let description = Description::read(text).expect("a description");
-    assert!(matches!(description.device("mine").expect("there"), Kind::Command { ready: Some(_), .. }));
-    assert!(matches!(description.device("old").expect("there"), Kind::Click { .. }));
-    assert_eq!(description.device("kernel").expect("there"), Kind::Kernel {});
-    assert!(description.device("yours").is_err());
-    let traffic = description.traffic.expect("traffic");
-    assert_eq!((traffic.streams.len(), traffic.streams[0].size.sequence().expect("sizes").len()), (2, 12));
-}
-
-#[test]
-fn a_wrong_description_is_refused_with_its_place() {
-    let refused = |text: &str| Description::read(text).expect_err("refused").to_string();
-    let missing = Description::open(Path::new("/no/such/file")).expect_err("refused").to_string();
-    assert_eq!(missing, "cannot read /no/such/file");
-    let unknown = refused("ports = 2\nprots = 3\n");
-    assert!(unknown.contains("line 2") && unknown.contains("prots"), "{unknown}");
-    assert!(refused("[device.x.kernle]\n").contains("kernle"));
-    assert!(
-        refused("[traffic]\n[[traffic.stream]]\nname = \"a\"\nsize.fixed = 63\n")
-            .contains("63 bytes has no room")
-    );
-    assert!(refused("highest_fps = 0.0").contains("above zero"));
-}
-
 fn sizes(lengths: &[String]) -> Vec<(String, Sizes)> {
     let fixed =
         |length: &String| (format!("{length} bytes"), Sizes::Fixed(length.parse().expect("a length")));
     lengths.iter().map(fixed).collect()
 }
 
+fn asked(sizes: &[(String, Sizes)]) -> Vec<(&str, Option<&Sizes>)> {
+    sizes.iter().map(|(name, sizes)| (name.as_str(), Some(sizes))).collect()
+}
+
 #[test]
 fn shorter_trials_are_deviations() {
     let of = |preset: Preset| -> BTreeMap<_, _> {
-        preset.deviations(&sizes(&preset.lengths())).into_iter().collect()
+        preset.deviations(&asked(&sizes(&preset.lengths()))).into_iter().collect()
     };
     assert_eq!(of(Preset::quick())["trials of a search"], "100 ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)");
     assert_eq!(of(Preset::paper())["trials of a search"], "30000 ms, not 60 s (RFC 2544 §24)");
@@ -196,8 +159,14 @@ fn shorter_trials_are_deviations() {
     assert!(of(Preset::quick())["repetitions"].contains("first repetition alone"));
     assert!(!of(Preset::paper()).contains_key("repetitions"));
     let names = |preset: Preset| preset.goals().iter().map(|goal| goal.name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(Preset::quick()), ["NDR", "PDR"]);
-    assert_eq!(names(Preset::conformant()), ["RFC 2544 throughput", "NDR", "PDR"]);
+    for preset in [Preset::quick(), Preset::paper(), Preset::conformant()] {
+        assert_eq!(names(preset), ["RFC 2544 throughput", "NDR", "PDR"]);
+    }
+    assert_eq!(
+        of(Preset::quick())["throughput of RFC 2544"],
+        "one trial of 100 ms judges a load, not one of 60 s (RFC 2544 §24), found to 3 %"
+    );
+    assert!(!of(Preset::conformant()).contains_key("throughput of RFC 2544"));
 }
 
 #[test]
@@ -208,7 +177,7 @@ fn what_is_conformant_has_the_lengths_and_delays_of_rfc_2544_and_says_what_it_ha
     assert_eq!([1, 3, 20, 50].map(|repetitions| preset.delays_of(repetitions)), [20, 7, 1, 1]);
     assert_eq!(Preset::quick().delays_of(3), 1);
     let names = |sizes: &[(String, Sizes)]| -> Vec<_> {
-        preset.deviations(sizes).into_iter().map(|(name, _)| name).collect()
+        preset.deviations(&asked(sizes)).into_iter().map(|(name, _)| name).collect()
     };
     let always = ["loads of delay", "lengths of frames in bursts and recovery"];
     assert_eq!(names(&sizes(&preset.lengths())), always);
@@ -268,8 +237,10 @@ fn a_short_comparison_between_namespaces() {
     assert_eq!(told.last().map(String::as_str), Some("kernel, 128 bytes, repetition 2 of 2"));
     document.to_json().expect("valid");
     for name in [
+        "RFC 2544 throughput",
         "NDR",
         "PDR",
+        "PDR, conditional throughput",
         "saturation forwarding rate",
         "128 bytes/loss",
         "128 bytes/processor time a packet",
@@ -336,7 +307,7 @@ fn a_device_that_dies_leaves_what_was_found_and_a_clean_machine() {
     }
     let run = |script: &str, ready: &str| {
         let start = ["sh", "-c", script].map(str::to_owned).to_vec();
-        let kind = Kind::Command { start, ready: Some(ready.to_owned()), beside_kernel: true };
+        let kind = Kind::Command { start, ready: Some(ready.to_owned()), beside_kernel: true, stop: None };
         let description = Description {
             highest_fps: 5_000.0,
             method: "packet".to_owned(),

@@ -2,13 +2,14 @@
 
 use super::generator::Generator;
 use super::receiving::{Coming, receive};
-use super::sending::send;
+use super::sending::{Source, send};
 use super::{Attached, Since, pin};
 use crate::analyser::{Analyser, Analysis};
-use crate::frame::{Ends, FCS, Template};
+use crate::frame::{Ends, Tag, Template};
 use crate::network::Network;
 use crate::search::Request;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use causeway_packet::{Batch, Packet};
 use causeway_results::traffic::{Family, Matrix, Plan, Traffic};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -52,6 +53,77 @@ pub fn transmit_only(
 ) -> Result<Transmitted> {
     let traffic = Traffic { matrix: Matrix::Unidirectional, ..traffic.clone() };
     let plan = Plan::new(&traffic, 2)?;
+    let templates = templates(port, &traffic, &plan, destinations)?;
+    pin(processors);
+    let since = Since::now();
+    let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL).of_epoch(since.start_ns);
+    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), since, interrupted);
+    let frames = report.sent.iter().map(|sent| sent.frames).sum();
+    Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
+}
+
+/// Sends one frame of the traffic again and again, as it is, as fast as `port` takes it: the same way of sending with nothing
+/// to be done for a frame but to copy it, to hold a generator to.
+///
+/// # Errors
+/// As [`transmit_only`].
+pub fn transmit_bare(
+    port: &mut Attached,
+    traffic: &Traffic,
+    destinations: [Option<Network>; 2],
+    (most_frames, duration): (u64, Duration),
+    interrupted: &AtomicBool,
+) -> Result<Transmitted> {
+    let traffic = Traffic { matrix: Matrix::Unidirectional, ..traffic.clone() };
+    let plan = Plan::new(&traffic, 2)?;
+    let templates = templates(port, &traffic, &plan, destinations)?;
+    let template = templates.first().context("the traffic has no flow")?;
+    let tag = Tag { trial: TRIAL, flow: 0, sequence: 0, sent_ns: 0 };
+    let mut frame = vec![0; template.length(tag.sequence)];
+    template.write(tag, &mut frame);
+    let source = Same { frame, frames: 0, most: most_frames, until_ns: duration.as_nanos() as u64 };
+    let (frames, took_ns) =
+        send(&mut *port.tx, source, Some(duration.as_nanos() as u64), Since::now(), interrupted);
+    Ok(Transmitted { intended: frames, frames, took_ns })
+}
+
+/// The same frame, as often as there is room for it.
+struct Same {
+    frame: Vec<u8>,
+    frames: u64,
+    most: u64,
+    until_ns: u64,
+}
+
+impl Source for Same {
+    /// Frames, and nanoseconds.
+    type Report = (u64, u64);
+
+    fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64> {
+        while now_ns < self.until_ns && self.frames < self.most {
+            if batch.is_full() {
+                return Some(now_ns);
+            }
+            let Some(packet) = Packet::from_bytes(&self.frame) else { return Some(now_ns) };
+            // There is room for it.
+            let _ = batch.push(packet);
+            self.frames += 1;
+        }
+        None
+    }
+
+    fn finish(self, left: &Batch, last_ns: u64) -> (u64, u64) {
+        (self.frames - left.len() as u64, last_ns)
+    }
+}
+
+/// What `port` sends to hosts of `destinations`.
+fn templates(
+    port: &Attached,
+    traffic: &Traffic,
+    plan: &Plan,
+    destinations: [Option<Network>; 2],
+) -> Result<Vec<Template>> {
     let templates = plan.flows().iter().map(|flow| {
         let stream = &traffic.streams[flow.stream];
         let at = usize::from(stream.family == Family::Ipv6);
@@ -60,17 +132,10 @@ pub fn transmit_only(
         let destination = destinations[at].with_context(missing)?;
         let ends = Ends { source_mac: port.mac, gateway_mac: port.gateway, source, destination };
         let template = Template::new(stream, flow, &ends)?;
-        let (longest, most) = (template.longest() + FCS, port.max_frame + FCS);
-        ensure!(longest <= most, "a frame of {longest} bytes is longer than {} can carry, {most}", port.name);
+        port.carries(&template, stream)?;
         Ok(template)
     });
-    let templates = templates.collect::<Result<Vec<_>>>()?;
-    pin(processors);
-    let since = Since::now();
-    let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL).of_epoch(since.start_ns);
-    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), since, interrupted);
-    let frames = report.sent.iter().map(|sent| sent.frames).sum();
-    Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
+    templates.collect()
 }
 
 /// Counts what a transmitter by itself sends to `port`, for `time` or until `interrupted`.
@@ -91,7 +156,7 @@ pub fn receive_only(
             receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, epoch, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
-            std::thread::sleep(super::LOOK.min(time));
+            std::thread::sleep(super::waiting::LOOK.min(time));
         }
         ended.store(true, Ordering::Relaxed);
     });

@@ -9,6 +9,8 @@
 //! foreign.
 
 mod alone;
+mod attached;
+mod counted;
 mod generator;
 mod one_way;
 mod receiving;
@@ -17,8 +19,11 @@ mod self_test;
 mod sending;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
-pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
+pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_bare, transmit_only};
+pub use attached::Attached;
+pub use counted::{Alone, Counting};
 pub use one_way::{TrialClock, one_way};
 pub use replay::{Capture, Timing, replay};
 pub use self_test::{SelfTest, Step, self_test};
@@ -26,12 +31,8 @@ pub use self_test::{SelfTest, Step, self_test};
 use crate::analyser::{Analyser, Analysis, Distribution, Sent};
 use crate::frame::{Ends, Template};
 use crate::namespace::Home;
-use crate::network::Network;
-use crate::search::{Event, Outcome, Request, Tester};
+use crate::search::{Event, Outcome, Request};
 use anyhow::{Context, Result, bail, ensure};
-use causeway_netio::completion::Clock;
-use causeway_netio::{Port, Rx, Tx};
-use causeway_packet::wire::MacAddr;
 use causeway_results::traffic::{Flow, Plan, Traffic};
 use generator::Generator;
 use receiving::{Coming, at_home, receive};
@@ -41,63 +42,12 @@ use sending::send;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use waiting::{LOOK, wait_for, wait_until};
 
 /// The part of the frames that may be missing of what was asked for, and by which a trial may take longer.
 const SLACK: f64 = 0.005;
 /// Which clock the times of departure are of, and when it is read.
 pub const TIME_OF_DEPARTURE: &str = "CLOCK_REALTIME, when the tester wrote the frame";
-/// How often a wait looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// A port of the tester, and what is on its other side.
-pub struct Attached {
-    /// Which one it is, for people.
-    pub name: String,
-    rx: Box<dyn Rx>,
-    tx: Box<dyn Tx>,
-    mac: MacAddr,
-    gateway: MacAddr,
-    hosts4: Option<Network>,
-    hosts6: Option<Network>,
-    max_frame: usize,
-    stamped: bool,
-    home: Home,
-}
-
-impl Attached {
-    /// The first queue of a port; `gateway` is the device's Ethernet address there, `hosts` are behind it.
-    ///
-    /// # Errors
-    /// If it has several queues, of which frames would be missed, or none. The calling thread is in the network namespace
-    /// of the port.
-    pub fn new(port: Port, gateway: MacAddr, hosts: [Option<Network>; 2]) -> Result<Attached> {
-        let name = port.name;
-        ensure!(
-            port.queues.len() == 1,
-            "{name} has {} queues; set it to one with ethtool -L",
-            port.queues.len()
-        );
-        let queue = port.queues.into_iter().next().with_context(|| format!("{name} has no queues"))?;
-        let [hosts4, hosts6] = hosts;
-        Ok(Attached {
-            rx: queue.rx,
-            tx: queue.tx,
-            mac: MacAddr(port.mac),
-            gateway,
-            hosts4,
-            hosts6,
-            // Memory ports have no MTU.
-            max_frame: if port.mtu == 0 {
-                port.capabilities.max_frame as usize
-            } else {
-                port.mtu as usize + 14
-            },
-            stamped: port.capabilities.rx_timestamps == Some(Clock::Realtime),
-            home: Home::here()?,
-            name,
-        })
-    }
-}
 
 /// Does something to the device.
 pub type Disturb = Box<dyn FnMut(Event) -> Result<()> + Send>;
@@ -110,13 +60,15 @@ pub struct Control {
     pub alive: Box<dyn FnMut() -> Result<()> + Send>,
     /// Has something happen to the device, and returns when it has.
     pub disturb: Disturb,
+    /// What it does if it forwards nothing, and who asks it how much of that.
+    pub alone: Option<(Alone, Counting)>,
 }
 
 impl Control {
     /// Of nothing that could die or be disturbed.
     pub fn new(interrupted: Arc<AtomicBool>) -> Control {
         let disturb: Disturb = Box::new(|_| bail!("there is none that could be disturbed"));
-        Control { interrupted, alive: Box::new(|| Ok(())), disturb }
+        Control { interrupted, alive: Box::new(|| Ok(())), disturb, alone: None }
     }
 }
 
@@ -205,31 +157,29 @@ impl Ports {
                 causeway_results::traffic::Family::Ipv6 => port.hosts6,
             };
             let network = |port: &Attached| {
-                let missing = || format!("stream '{}': nobody of its family is behind {}", stream.name, port.name);
+                let missing =
+                    || format!("stream '{}': nobody of its family is behind {}", stream.name, port.name);
                 hosts(port).with_context(missing)
             };
             let (source, destination) = (network(from)?, network(to)?);
             let ends = Ends { source_mac: from.mac, gateway_mac: from.gateway, source, destination };
             let template = Template::new(stream, flow, &ends)?;
-            let (longest, most) = (template.longest(), from.max_frame.min(to.max_frame));
-            ensure!(
-                longest <= most,
-                "stream '{}': a frame of {} bytes is longer than {} and {} can carry, {} bytes: raise their MTU",
-                stream.name,
-                longest + crate::frame::FCS,
-                from.name,
-                to.name,
-                most + crate::frame::FCS,
-            );
+            from.carries(&template, stream)?;
+            to.carries(&template, stream)?;
             Ok(template)
         });
         let templates = templates.collect::<Result<_>>()?;
         Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0 })
     }
 
-    /// The flows, by the ports that they go from and to, in the order of the counts of an [`Analysis`].
+    /// The flows, by the ports that they go from and to, in the order of the counts of an [`Analysis`]. Of a device that
+    /// forwards nothing they are by one port.
     pub fn flows(&self) -> Vec<String> {
-        let name = |flow: &Flow| format!("{} to {}", self.ports[flow.from].name, self.ports[flow.to].name);
+        let alone = self.control.alone.is_some();
+        let name = |flow: &Flow| match [flow.from, flow.to].map(|port| &self.ports[port].name) {
+            [from, _] if alone => from.clone(),
+            [from, to] => format!("{from} to {to}"),
+        };
         self.plan.flows().iter().map(name).collect()
     }
 
@@ -249,10 +199,7 @@ impl Ports {
     }
 
     fn wait(&self, time: Duration) {
-        let began = std::time::Instant::now();
-        while began.elapsed() < time && !self.control.interrupted.load(Ordering::Relaxed) {
-            std::thread::sleep(LOOK.min(time.saturating_sub(began.elapsed())));
-        }
+        wait_for(time, &self.control.interrupted);
     }
 }
 
@@ -275,8 +222,9 @@ pub(crate) fn pin(processors: &[usize]) {
     let _ = sched_setaffinity(None, &set);
 }
 
-impl Tester for Ports {
-    fn trial(&mut self, request: &Request) -> Result<Outcome> {
+impl Ports {
+    /// Sends what is asked for, and counts what comes back, if anything does.
+    fn exchange(&mut self, request: &Request, comes_back: bool) -> Result<Outcome> {
         self.check()?;
         let frames = request.load_fps() * request.duration_ns() as f64 / 1e9;
         ensure!(
@@ -310,7 +258,7 @@ impl Tester for Ports {
                     }));
                 }
                 let (ended, came) = (&ended, &came);
-                let expected = plan.flows().iter().any(|flow| flow.to == number);
+                let expected = comes_back && plan.flows().iter().any(|flow| flow.to == number);
                 let coming = Coming { stamped, expected, crowded };
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
@@ -357,16 +305,6 @@ impl Tester for Ports {
 fn add_timeline(all: &mut Vec<u64>, part: &[u64]) {
     all.resize(all.len().max(part.len()), 0);
     all.iter_mut().zip(part).for_each(|(all, part)| *all += part);
-}
-
-/// Waits for a time of the trial, or until the run is to end.
-fn wait_until(at_ns: u64, since: Since, interrupted: &AtomicBool) {
-    while !interrupted.load(Ordering::Relaxed) {
-        match at_ns.saturating_sub(since.ns()) {
-            0 => return,
-            left => std::thread::sleep(LOOK.min(Duration::from_nanos(left))),
-        }
-    }
 }
 
 /// What all ports received, as if it were one. Each flow is its port's alone.

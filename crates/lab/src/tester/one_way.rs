@@ -52,7 +52,10 @@ pub fn one_way<T>(
             source: hosts(source).with_context(|| missing(source))?,
             destination: hosts(sink).with_context(|| missing(sink))?,
         };
-        Template::new(stream, flow, &ends)
+        let template = Template::new(stream, flow, &ends)?;
+        source.carries(&template, stream)?;
+        sink.carries(&template, stream)?;
+        Ok(template)
     });
     let templates = templates.collect::<Result<Vec<_>>>()?;
     let mut analyser = Analyser::new(trial, plan.flows().len());

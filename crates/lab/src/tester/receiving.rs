@@ -29,7 +29,7 @@ pub struct Coming {
 
 impl Coming {
     /// Waits for a moment.
-    fn wait(self) {
+    pub fn wait(self) {
         match self {
             Coming { expected: false, .. } => std::thread::sleep(LONG_PAUSE),
             Coming { stamped: true, .. } | Coming { crowded: true, .. } => std::thread::sleep(PAUSE),

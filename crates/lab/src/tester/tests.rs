@@ -1,8 +1,9 @@
 //! Trials over memory ports: a cable, and a device of a few lines.
 
 use super::*;
-use crate::search::Event;
-use causeway_netio::memory;
+use crate::search::{Event, Tester as _};
+use causeway_netio::{Port, Rx, Tx, memory};
+use causeway_packet::wire::MacAddr;
 use causeway_packet::{BATCH, Batch, Packet};
 use causeway_results::traffic::{Matrix, Schedule};
 use std::sync::atomic::AtomicU64;
@@ -171,6 +172,55 @@ fn one_side_by_itself_sends_and_counts() {
 }
 
 #[test]
+fn a_frame_that_a_port_cannot_carry_is_refused_one_way_too() {
+    let (a, b) = memory::pair("too-long", CAPACITY).expect("a pair");
+    let (mut a, mut b) = (attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18"));
+    let (request, running) = (Request::new(1_000.0, 20 * MS), AtomicBool::new(false));
+    let destinations = [b.hosts4, b.hosts6];
+    // As of an MTU of 1 500: 1 518 bytes with header and check sequence.
+    (a.max_frame, b.max_frame) = (1_514, 1_514);
+    let alone = |a: &mut Attached, length| {
+        transmit_only(a, &Traffic::simple(length), destinations, &request, &[], &running).map(|_| ())
+    };
+    let both = |a: &mut Attached, b: &mut Attached, length| {
+        let traffic = Traffic::simple(length);
+        one_way([a, b], &traffic, &request, &manner(), 1, |_, _| {}, |_| Ok(())).map(|_| ())
+    };
+    alone(&mut a, 1_518).expect("it has room");
+    both(&mut a, &mut b, 1_518).expect("it has room");
+    for error in [alone(&mut a, 1_519), both(&mut a, &mut b, 1_519)] {
+        let error = error.expect_err("refused").to_string();
+        let (before, after) = (
+            "stream 'ipv4': a frame of 1519 bytes is longer than too-long",
+            " can carry, 1518: raise its MTU",
+        );
+        assert!(error.starts_with(before) && error.ends_with(after), "{error}");
+    }
+    // So is one that the other end cannot carry.
+    b.max_frame = 1_000;
+    alone(&mut a, 1_518).expect("there is no other end");
+    assert!(both(&mut a, &mut b, 1_518).is_err());
+}
+
+#[test]
+fn a_bare_generator_sends_one_frame_again_and_again() {
+    let (a, b) = memory::pair("bare", CAPACITY).expect("a pair");
+    let (mut a, mut b) = (attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18"));
+    let (destinations, running) = ([b.hosts4, b.hosts6], AtomicBool::new(false));
+    let traffic = Traffic::simple(64);
+    let how = (500, Duration::from_secs(10));
+    let sent = transmit_bare(&mut a, &traffic, destinations, how, &running).expect("sent");
+    assert_eq!((sent.frames, sent.intended), (500, 500));
+    let total = receive_only(&mut b, Duration::from_millis(50), &[], &running).analysis.total();
+    assert_eq!((total.in_order, total.duplicated), (1, 499));
+    // It ends when its time is over, too, though nobody takes what the ring has.
+    let how = (u64::MAX, Duration::from_millis(20));
+    let sent = transmit_bare(&mut a, &traffic, destinations, how, &running).expect("sent");
+    assert!(sent.frames <= CAPACITY as u64, "{sent:?}");
+    assert!(transmit_bare(&mut a, &Traffic::simple(9_000), destinations, how, &running).is_err());
+}
+
+#[test]
 fn frames_at_the_wrong_port_are_foreign() {
     // A device that sends everything back where it came from.
     let (t0, r0) = memory::pair("hairpin", CAPACITY).expect("a pair");
@@ -189,4 +239,70 @@ fn frames_at_the_wrong_port_are_foreign() {
         assert_eq!(outcome.loss_ratio(), 1.0);
     });
     assert!(Packet::new().is_some(), "frames went back to the pool");
+}
+
+/// Ports of a device that forwards nothing, and the tester's.
+fn apart(name: &str, alone: Alone, counting: Counting) -> (Ports, Vec<Port>) {
+    let pair = |i: usize| memory::pair(&format!("{name}-{i}"), CAPACITY).expect("a pair");
+    let (own, others): (Vec<Port>, Vec<Port>) = (0..3).map(pair).unzip();
+    let networks = ["198.18.0.0/18", "198.18.64.0/18", "198.18.128.0/18"];
+    let ports = own.into_iter().zip(networks).map(|(port, network)| attached(port, network)).collect();
+    let traffic = Traffic { matrix: Matrix::ManyToOne(2), ..Traffic::simple(64) };
+    let control = Control { alone: Some((alone, counting)), ..control() };
+    (Ports::new(ports, traffic, manner(), control).expect("a tester"), others)
+}
+
+#[test]
+fn what_a_device_receives_alone_is_what_it_counts() {
+    // It had counted before, and its second port gets less than is sent there.
+    let mut asked = 0;
+    let counting = move || {
+        asked += 1;
+        Ok(if asked % 2 == 1 { vec![1_000, 70] } else { vec![1_000_000, 90] })
+    };
+    let (mut tester, _others) = apart("receives-alone", Alone::Receive, Box::new(counting));
+    assert_eq!(tester.flows().len(), 2);
+    assert!(tester.flows().iter().all(|flow| !flow.contains(" to ")), "{:?}", tester.flows());
+    for _ in 0..2 {
+        let outcome = tester.trial(&Request::new(10_000.0, 100 * MS)).expect("an outcome");
+        let [all, some] = &outcome.analysis.flows[..] else { panic!("two flows") };
+        assert!(
+            all.sent > 100 && all.received() == all.sent && all.lost == 0,
+            "no more than was sent: {all:?}"
+        );
+        assert_eq!((some.received(), some.lost), (20, some.sent - 20));
+    }
+}
+
+#[test]
+fn what_a_device_transmits_alone_is_heard_beside_its_own_count() {
+    let (stop, sent) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
+    let counted = sent.clone();
+    // It says that it sent twice as much as comes.
+    let counting = move || Ok(vec![2 * counted.load(Ordering::Relaxed), 0]);
+    let (mut tester, others) = apart("transmits-alone", Alone::Transmit, Box::new(counting));
+    let mut queue =
+        others.into_iter().next().and_then(|port| port.queues.into_iter().next()).expect("a queue");
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut batch = Batch::new();
+            while !stop.load(Ordering::Relaxed) {
+                batch.extend_copies(std::iter::repeat_n(&[7; 60][..], 20));
+                let before = batch.len();
+                queue.tx.offer(&mut batch);
+                queue.tx.flush();
+                sent.fetch_add((before - batch.len()) as u64, Ordering::Relaxed);
+                batch.clear();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let outcome = tester.trial(&Request::new(1.0, 200 * MS));
+        stop.store(true, Ordering::Relaxed);
+        outcome.expect("an outcome")
+    });
+    let [one, none] = &outcome.analysis.flows[..] else { panic!("two flows") };
+    assert!(one.received() > 0 && one.sent > one.received(), "{one:?}");
+    assert_eq!((none.sent, none.received()), (0, 0));
+    assert_eq!((outcome.intended, outcome.limited), (outcome.sent(), false));
+    assert!(outcome.effective_ns >= 200 * MS);
 }

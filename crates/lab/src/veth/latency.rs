@@ -2,9 +2,11 @@
 
 use super::super::report::{Report, Row};
 use super::echo::round_trips_us;
-use super::testbed::{SINK, Testbed};
-use super::traffic::{Load, Sink, Stream, To, keep_off};
-use super::{FRAME_LENS, Forwarder, WARM_UP, Way, all, measure, possible};
+use super::packets::To;
+use super::testbed::{Hosts, Testbed, Version};
+use super::traffic::{Load, Sink, Stream, keep_off};
+use super::way::{Forwarder, Way};
+use super::{WARM_UP, all, measure, possible};
 use crate::Settings;
 use anyhow::{Result, anyhow, bail};
 use rustix::event::{EventfdFlags, eventfd};
@@ -37,16 +39,27 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
     if !possible("ip") {
         return Ok(());
     }
-    let bed = Testbed::new()?;
+    let bed = Testbed::new(Hosts::Plain)?;
     let sink = Arc::new(Sink::new(&bed)?);
     let mut most_mpps = f64::INFINITY;
     for way in [Way::Kernel, Way::Causeway] {
         let forwarder = Forwarder::start(&bed, way, settings.processor)?;
-        most_mpps = most_mpps
-            .min(measure(&bed, &sink, &forwarder, all(settings, FRAME_LENS[0], To::Sink), settings)?.mpps);
+        most_mpps = most_mpps.min(
+            measure(
+                &bed,
+                &sink,
+                &forwarder,
+                all(settings, Version::V4.frame_lens()[0], To::Sink(Version::V4)),
+                settings,
+            )?
+            .mpps,
+        );
     }
     // The same load for both: half of what the slower forwards.
-    let half = Stream { rate_pps: Some(most_mpps / 2.0 * 1e6), ..all(settings, FRAME_LENS[0], To::Sink) };
+    let half = Stream {
+        rate_pps: Some(most_mpps / 2.0 * 1e6),
+        ..all(settings, Version::V4.frame_lens()[0], To::Sink(Version::V4))
+    };
     let loads = [("idle".to_owned(), None), (format!("{:.2} Mpps", most_mpps / 2.0), Some(half))];
     // By load, then by way: medians and 99th percentiles of the rounds.
     let mut results = vec![vec![(Vec::new(), Vec::new()); WAYS.len()]; loads.len()];
@@ -122,7 +135,7 @@ pub fn wake_up_us(processor: usize) -> Result<f64> {
 fn ping(bed: &Testbed, avoid: usize) -> Result<RoundTrips> {
     let mut trips = bed.generator.run(|| {
         keep_off(avoid);
-        round_trips_us(Ipv4Addr::from(SINK), PINGS, PAUSE)
+        round_trips_us(Ipv4Addr::from(Version::SINK.0), PINGS, PAUSE)
     })?;
     // What is lost has no round trip: the percentiles would be those of the lucky.
     if trips.len() < PINGS * 9 / 10 {

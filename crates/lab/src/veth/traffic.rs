@@ -1,12 +1,12 @@
 //! The generator at g0 and the sink at s0.
 
-use super::testbed::{GENERATOR, SINK, Testbed};
+use super::packets::{Chance, FCS, PROTOCOL_UDP, To, frame, send_to};
+use super::testbed::{Testbed, Version};
 use crate::namespace::Namespace;
 use anyhow::{Result, anyhow};
 use causeway_bpf::{Asm, Code, Cond, MappedArray, Program, ProgramKind, Reg, Size, XdpLink, XdpMode, action};
 use causeway_netio::interface::Interface;
 use causeway_netio::live::LiveTx;
-use causeway_packet::checksum::checksum;
 use causeway_packet::{BATCH, Batch, Packet};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::os::fd::AsFd;
@@ -21,12 +21,8 @@ const BURST: usize = BATCH / 2;
 const AHEAD: u64 = 2 * BATCH as u64;
 /// Time after which frames on their way are taken for lost.
 const LOST: Duration = Duration::from_millis(2);
-/// Bytes of the checksum that a frame has on the wire and not in memory.
-const FCS: usize = 4;
-const ETHERTYPE_IPV4: i32 = 0x0800;
-const PROTOCOL_UDP: i32 = 17;
 
-/// Counts the UDP packets that arrive at s0 and drops them in the driver; the rest is the host's.
+/// Counts the generator's packets that arrive at s0 and drops them in the driver; the rest is the host's.
 pub struct Sink {
     count: MappedArray,
     _link: XdpLink,
@@ -50,14 +46,20 @@ impl Sink {
 
 fn sink(count: &MappedArray) -> Result<Code> {
     let mut a = Asm::new();
-    let pass = a.label();
+    let (pass, v6, mine) = (a.label(), a.label(), a.label());
     a.xdp_data(Reg::R1, Reg::R2, Reg::R3);
     a.xdp_require(Reg::R2, Reg::R3, 34, Reg::R4, pass);
     a.load(Size::H, Reg::R4, Reg::R2, 12);
     a.to_be(Reg::R4, 16);
-    a.jump_if(Cond::Ne, Reg::R4, ETHERTYPE_IPV4, pass);
+    a.jump_if(Cond::Eq, Reg::R4, i32::from(Version::V6.ethertype()), v6);
+    a.jump_if(Cond::Ne, Reg::R4, i32::from(Version::V4.ethertype()), pass);
     a.load(Size::B, Reg::R4, Reg::R2, 23);
-    a.jump_if(Cond::Ne, Reg::R4, PROTOCOL_UDP, pass);
+    a.jump_if(Cond::Eq, Reg::R4, i32::from(PROTOCOL_UDP), mine);
+    a.jump(pass);
+    a.bind(v6);
+    a.load(Size::B, Reg::R4, Reg::R2, 20);
+    a.jump_if(Cond::Ne, Reg::R4, i32::from(PROTOCOL_UDP), pass);
+    a.bind(mine);
     a.map_value(Reg::R1, count.map().as_fd(), 0);
     a.mov(Reg::R2, 1);
     a.atomic_add(Size::D, Reg::R1, 0, Reg::R2);
@@ -86,15 +88,6 @@ pub struct Stream {
     pub avoid: usize,
     /// Where frames go.
     pub to: To,
-}
-
-/// Where frames go.
-#[derive(Clone, Copy)]
-pub enum To {
-    /// To the sink, all of them.
-    Sink,
-    /// Each to an address by chance: the first that may be, and how many.
-    Any(u32, u32),
 }
 
 impl Load {
@@ -134,14 +127,15 @@ fn generate(
     from.enter()?;
     keep_off(stream.avoid);
     let g0 = Interface::open("g0")?;
-    let frame = udp_frame(gateway, g0.mac, stream.frame_len.saturating_sub(FCS));
+    let version = stream.to.version();
+    let frame = frame(version, gateway, g0.mac, stream.frame_len.saturating_sub(FCS));
     let mut live = LiveTx::new(g0.index)?;
     let mut chance = Chance(1);
     let mut send = |n: usize| -> u64 {
         let mut batch = Batch::new();
         batch.extend((0..n).filter_map(|_| Packet::from_bytes(&frame)));
-        if let To::Any(first, addresses) = stream.to {
-            batch.iter_mut().for_each(|p| send_to(p.data_mut(), first + chance.below(addresses)));
+        if let To::Any(_, networks) = stream.to {
+            batch.iter_mut().for_each(|p| send_to(version, p.data_mut(), chance.address(version, networks)));
         }
         live.send(&mut batch).map_or(0, |(packets, _)| packets as u64)
     };
@@ -150,50 +144,6 @@ fn generate(
         None => closed_loop(sink, stop, &mut send),
     }
     Ok(())
-}
-
-/// A frame of `len` bytes (at least 42) with a UDP packet from the generator to the sink.
-fn udp_frame(to: [u8; 6], from: [u8; 6], len: usize) -> Vec<u8> {
-    const HEADERS: usize = 42;
-    let len = len.max(HEADERS);
-    let ip_len = (len - 14) as u16;
-    let mut f = Vec::with_capacity(len);
-    f.extend(to);
-    f.extend(from);
-    f.extend((ETHERTYPE_IPV4 as u16).to_be_bytes());
-    f.extend([0x45, 0]);
-    f.extend(ip_len.to_be_bytes());
-    f.extend([0, 0, 0, 0, 64, PROTOCOL_UDP as u8, 0, 0]);
-    f.extend(GENERATOR);
-    f.extend(SINK);
-    let sum = checksum(&f[14..34]);
-    f[24..26].copy_from_slice(&sum.to_be_bytes());
-    // Ports of the discard service; the checksum is left out, as IPv4 allows.
-    for field in [9, 9, ip_len - 20, 0] {
-        f.extend(field.to_be_bytes());
-    }
-    f.resize(len, 0);
-    f
-}
-
-/// Has a frame go to another address.
-fn send_to(frame: &mut [u8], address: u32) {
-    frame[30..34].copy_from_slice(&address.to_be_bytes());
-    frame[24..26].fill(0);
-    let sum = checksum(&frame[14..34]);
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
-}
-
-/// Random numbers, the same in every run: Marsaglia's xorshift of 64 bits.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u32) -> u32 {
-        for (left, by) in [(true, 13), (false, 7), (true, 17)] {
-            self.0 ^= if left { self.0 << by } else { self.0 >> by };
-        }
-        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
-    }
 }
 
 /// Sends as fast as frames arrive.
@@ -236,31 +186,5 @@ pub fn keep_off(processor: usize) {
     if set.count() > 0 {
         // Where it may not choose, it runs where it is put.
         let _ = sched_setaffinity(None, &set);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frames_are_whole_udp_packets() {
-        for len in [60, 508, 1514] {
-            let f = udp_frame([1; 6], [2; 6], len);
-            assert_eq!(f.len(), len);
-            assert_eq!(checksum(&f[14..34]), 0, "the header's checksum");
-            assert_eq!(usize::from(u16::from_be_bytes([f[16], f[17]])), len - 14);
-            assert_eq!(usize::from(u16::from_be_bytes([f[38], f[39]])), len - 34);
-        }
-    }
-
-    #[test]
-    fn a_frame_for_another_address_is_whole() {
-        let mut f = udp_frame([1; 6], [2; 6], 60);
-        send_to(&mut f, 0x0102_0304);
-        assert_eq!((&f[30..34], checksum(&f[14..34])), (&[1, 2, 3, 4][..], 0));
-        let mut chance = Chance(1);
-        let drawn: Vec<u32> = (0..10_000).map(|_| chance.below(10)).collect();
-        assert!((0..10).all(|n| drawn.iter().filter(|&&d| d == n).count() > 800), "all are as likely");
     }
 }

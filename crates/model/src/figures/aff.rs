@@ -1,7 +1,8 @@
 //! The figures of AFF: which processor has which card, with three mechanisms of reception, by Linux 2.6.35.
 
+use super::drawn::{AVAILABILITY, DELAY, DIFFERENCE, RATE, available, drawn, of_each, paired};
 use super::osr::{GIGABIT, NAPI, flow, kpps, scenario};
-use super::{Along, Curve, Figure, Found, Number, Told};
+use super::{Along, Curve, Drawn, Figure, Found, Number, Told};
 use crate::machine::Machine;
 use crate::router::Scenario;
 use crate::run::Outcome;
@@ -47,6 +48,13 @@ fn mixed() -> Vec<Curve> {
     curves(&MIXED_KPPS, true)
 }
 
+/// The mean over the three mechanisms in a mode, at each load.
+fn means(found: &Found, mode: &str, of: impl Fn(&Outcome) -> f64) -> Vec<(f64, f64)> {
+    let all = MECHANISMS.map(|(name, ..)| of_each(found, &format!("{name}, {mode}"), &of));
+    let mean = |n: usize| all.iter().map(|curve| curve[n].1).sum::<f64>() / all.len() as f64;
+    all[0].iter().enumerate().map(|(n, (load, _))| (*load, mean(n))).collect()
+}
+
 /// The mean over the three mechanisms in a mode.
 fn mean(found: &Found, mode: &str, load_fps: f64, of: fn(&Outcome) -> f64) -> f64 {
     let all = MECHANISMS.map(|(name, ..)| of(found.near(&format!("{name}, {mode}"), load_fps)));
@@ -61,33 +69,51 @@ fn delay_ms(outcome: &Outcome) -> f64 {
     outcome.delay_ns / 1e6
 }
 
-/// What is left of the processor that sends, percent.
-fn left(found: &Found, mode: &str) -> f64 {
-    mean(found, mode, MOST_SHORT, |outcome| 100.0 - outcome.busy[2] * 100.0)
+fn delay_us(outcome: &Outcome) -> f64 {
+    outcome.delay_ns / 1e3
 }
 
-/// Interrupts of the card that sends that it has more in mode II.
+/// What the processor of the card that sends has left, in percent.
+fn sends_left(outcome: &Outcome) -> f64 {
+    available(outcome, 2)
+}
+
+/// The same, as a mean over the mechanisms, at saturation.
+fn left(found: &Found, mode: &str) -> f64 {
+    mean(found, mode, MOST_SHORT, sends_left)
+}
+
+/// Interrupts of the card that sends that it has more in mode II, at each load.
+fn more_at_each(found: &Found, mechanism: &str) -> Vec<(f64, f64)> {
+    let sends = |mode: &str| of_each(found, &format!("{mechanism}, {mode}"), |outcome| outcome.interrupts[2]);
+    paired([sends("mode II"), sends("mode I")], |two, one| two - one)
+}
+
+/// The same at saturation.
 fn more(found: &Found, mechanism: &str) -> f64 {
-    let sends = |mode: &str| found.near(&format!("{mechanism}, {mode}"), MOST_SHORT).interrupts[2];
-    sends("mode II") - sends("mode I")
+    more_at_each(found, mechanism).last().map_or(0.0, |(_, more)| *more)
 }
 
 /// Interrupts of the first card with NAPI in mode I, with what is offered to a card, thousands a second.
-fn of_napi(found: &Found) -> impl Iterator<Item = (f64, f64)> {
-    let curve = found.curves.iter().find(|(curve, _)| curve.name == "napi 300, mode I");
-    let points = curve.into_iter().flat_map(|(curve, outcomes)| curve.points.iter().zip(outcomes));
-    points.map(|((load_fps, _), outcome)| (load_fps / 2e3, outcome.interrupts[0]))
+fn of_napi(found: &Found, budget: usize) -> Vec<(f64, f64)> {
+    let all = of_each(found, &format!("napi {budget}, mode I"), |outcome| outcome.interrupts[0]);
+    all.into_iter().map(|(load_fps, rate)| (load_fps / 2e3, rate)).collect()
 }
 
 /// The load behind which interrupts fall first.
-fn first_peak_kpps(found: &Found) -> f64 {
-    let all: Vec<(f64, f64)> = of_napi(found).collect();
+fn first_peak_kpps(found: &Found, budget: usize) -> f64 {
+    let all = of_napi(found, budget);
     all.windows(2).find(|pair| pair[1].1 < pair[0].1).map_or(0.0, |pair| pair[0].0)
 }
 
 /// The load from which on there are next to none.
-fn ends_kpps(found: &Found) -> f64 {
-    of_napi(found).find(|(_, rate)| *rate < 1e3).map_or(f64::INFINITY, |(load, _)| load)
+fn ends_kpps(found: &Found, budget: usize) -> f64 {
+    of_napi(found, budget).into_iter().find(|(_, rate)| *rate < 1e3).map_or(f64::INFINITY, |(load, _)| load)
+}
+
+/// A load at which something is of interrupts with NAPI, by budget.
+fn by_budget(found: &Found, kpps: fn(&Found, usize) -> f64) -> Vec<(f64, f64)> {
+    [2, DEFAULT_BUDGET].map(|budget| (budget as f64, kpps(found, budget) * 1e3)).into()
 }
 
 const fn number(
@@ -95,10 +121,90 @@ const fn number(
     unit: &'static str,
     paper: f64,
     told: Told,
+    shown: (&'static str, f64),
     of: fn(&Found) -> f64,
 ) -> Number {
-    Number { what, unit, paper, told, shown: None, of }
+    Number { what, unit, paper, told, shown, of }
 }
+
+/// What the paper's text tells of all mechanisms is shown on their mean.
+const RATE_I: &str = "mode I, mean of three/64 bytes/forwarding rate";
+const MIXED_RATE_II: &str = "mode II, mean of three/imix/forwarding rate";
+const MORE: &str = "mode II less mode I, mean of three/difference of rates";
+const DELAY_II: &str = "mode II, mean of three/inside, 64 bytes: mean delay";
+const MIXED_DELAY_II: &str = "mode II, mean of three/inside, imix: mean delay";
+const SENDS_I: &str = "processor of port 2/inside mode I, mean of three, 64 bytes: availability";
+const SENDS_II: &str = "processor of port 2/inside mode II, mean of three, 64 bytes: availability";
+const SENDS: &str = "processor of port 2/inside mean of modes and of three, 64 bytes: availability";
+/// What it tells of the loads at which something is of interrupts is shown by budget, since it tells that apart.
+const PEAK: &str = "napi, mode I, first peak/load of a card";
+const ENDS: &str = "napi, mode I, next to none from/load of a card";
+const BUDGET: f64 = DEFAULT_BUDGET as f64;
+const MORE_NAPI: &str = "port 2, napi, mode II less mode I/difference of interrupts";
+const MORE_DE: &str = "port 2, de, mode II less mode I/difference of interrupts";
+const LOAD: [&str; 2] = Along::Load.axis();
+const LOAD_OF_CARD: [&str; 2] = ["load of a card by what interrupts do", "frames/s"];
+const BUDGETS: [&str; 2] = ["budget", "packets"];
+const DIFFERENCE_OF_INTERRUPTS: [&str; 2] = ["difference of interrupts", "1/s"];
+
+const RATES: &[Drawn] = &[
+    drawn(RATE_I, RATE, LOAD, |found| means(found, "mode I", Outcome::rate_fps)),
+    drawn("mode II, mean of three/64 bytes/forwarding rate", RATE, LOAD, |found| {
+        means(found, "mode II", Outcome::rate_fps)
+    }),
+    drawn(MORE, DIFFERENCE, LOAD, |found| {
+        paired(["mode II", "mode I"].map(|mode| means(found, mode, Outcome::rate_fps)), |two, one| two - one)
+    }),
+];
+const DELAYS: &[Drawn] = &[
+    drawn("mode I, mean of three/inside, 64 bytes: mean delay", DELAY, LOAD, |found| {
+        means(found, "mode I", delay_us)
+    }),
+    drawn(DELAY_II, DELAY, LOAD, |found| means(found, "mode II", delay_us)),
+];
+const LEFT: &[Drawn] = &[
+    drawn(
+        "processor of port 0/inside mode I, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode I", |outcome| available(outcome, 0)),
+    ),
+    drawn(
+        "processor of port 1/inside mode I, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode I", |outcome| available(outcome, 1)),
+    ),
+    drawn(SENDS_I, AVAILABILITY, LOAD, |found| means(found, "mode I", sends_left)),
+    drawn(
+        "processor of port 0/inside mode II, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode II", |outcome| available(outcome, 0)),
+    ),
+    drawn(
+        "processor of port 1/inside mode II, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode II", |outcome| available(outcome, 1)),
+    ),
+    drawn(SENDS_II, AVAILABILITY, LOAD, |found| means(found, "mode II", sends_left)),
+    drawn(SENDS, AVAILABILITY, LOAD, |found| {
+        paired(["mode I", "mode II"].map(|mode| means(found, mode, sends_left)), |one, two| (one + two) / 2.0)
+    }),
+];
+const INTERRUPTS: &[Drawn] = &[
+    drawn(PEAK, LOAD_OF_CARD, BUDGETS, |found| by_budget(found, first_peak_kpps)),
+    drawn(ENDS, LOAD_OF_CARD, BUDGETS, |found| by_budget(found, ends_kpps)),
+    drawn(MORE_NAPI, DIFFERENCE_OF_INTERRUPTS, LOAD, |found| {
+        paired(["napi 300", "napi 2"].map(|name| more_at_each(found, name)), |one, two| (one + two) / 2.0)
+    }),
+    drawn(MORE_DE, DIFFERENCE_OF_INTERRUPTS, LOAD, |found| more_at_each(found, "de")),
+];
+const MIXED: &[Drawn] = &[
+    drawn(MIXED_RATE_II, RATE, LOAD, |found| means(found, "mode II", Outcome::rate_fps)),
+    drawn(MIXED_DELAY_II, DELAY, LOAD, |found| means(found, "mode II", delay_us)),
+];
 
 /// All of them.
 pub const FIGURES: &[Figure] = &[
@@ -114,11 +220,12 @@ pub const FIGURES: &[Figure] = &[
                  them.",
         machine: Machine::aff,
         curves: short,
+        drawn: RATES,
         numbers: &[
-            kpps("mode I", 500.0, Told::Calibrated, None, |found| {
+            kpps("mode I", 500.0, Told::Calibrated, (RATE_I, MOST_SHORT), |found| {
                 mean(found, "mode I", MOST_SHORT, rate_kpps)
             }),
-            kpps("mode II more", 20.0, Told::Text, None, |found| {
+            kpps("mode II more", 20.0, Told::Text, (MORE, MOST_SHORT), |found| {
                 mean(found, "mode II", MOST_SHORT, rate_kpps) - mean(found, "mode I", MOST_SHORT, rate_kpps)
             }),
         ],
@@ -134,9 +241,15 @@ pub const FIGURES: &[Figure] = &[
                  kpps a budget of 2 makes no difference to NAPI, since no run has more than two packets.",
         machine: Machine::aff,
         curves: short,
-        numbers: &[number("mode II, saturation", "ms", 2.5, Told::Calibrated, |found| {
-            mean(found, "mode II", MOST_SHORT, delay_ms)
-        })],
+        drawn: DELAYS,
+        numbers: &[number(
+            "mode II, saturation",
+            "ms",
+            2.5,
+            Told::Calibrated,
+            (DELAY_II, MOST_SHORT),
+            |found| mean(found, "mode II", MOST_SHORT, delay_ms),
+        )],
     },
     Figure {
         name: "AFF-7",
@@ -149,12 +262,27 @@ pub const FIGURES: &[Figure] = &[
                  the same either way. By the numbers as they stand the model would be off by a third and by half.",
         machine: Machine::aff,
         curves: short,
+        drawn: LEFT,
         numbers: &[
-            number("sends, left, mean of modes", "%", 50.0, Told::Calibrated, |found| {
+            number("sends, left, mean of modes", "%", 50.0, Told::Calibrated, (SENDS, MOST_SHORT), |found| {
                 (left(found, "mode I") + left(found, "mode II")) / 2.0
             }),
-            number("sends, mode I, left (exchanged)", "%", 40.0, Told::Text, |found| left(found, "mode I")),
-            number("sends, mode II, left (exchanged)", "%", 60.0, Told::Text, |found| left(found, "mode II")),
+            number(
+                "sends, mode I, left (exchanged)",
+                "%",
+                40.0,
+                Told::Text,
+                (SENDS_I, MOST_SHORT),
+                |found| left(found, "mode I"),
+            ),
+            number(
+                "sends, mode II, left (exchanged)",
+                "%",
+                60.0,
+                Told::Text,
+                (SENDS_II, MOST_SHORT),
+                |found| left(found, "mode II"),
+            ),
         ],
     },
     Figure {
@@ -164,18 +292,36 @@ pub const FIGURES: &[Figure] = &[
                 with a budget of 2 sooner; with DE never quite; those of the card that sends are higher in mode II, with \
                 NAPI by almost 4 000 a second and with DE by almost 2 000",
         missed: "They first fall where frames come closer together than the 25 us for which the card collects them, by the \
-                 driver's settings: behind 40 kpps. With NAPI interrupts end here where the processor is saturated, between 250 and 300 kpps a card, and not before. \
+                 driver's settings: behind 40 kpps. With NAPI interrupts end here where the processor is saturated, between 250 and 300 \
+                 kpps a card, and not before. \
                  The card that sends interrupts more often in mode II by about as much with all three: what decides is how \
                  soon it is cleaned, which is no business of those who receive.",
         machine: Machine::aff,
         curves: short,
+        drawn: INTERRUPTS,
         numbers: &[
-            number("first peak, of a card", "kpps offered", 50.0, Told::Text, first_peak_kpps),
-            number("NAPI ends, of a card", "kpps offered", 200.0, Told::Text, ends_kpps),
-            number("who sends, NAPI, mode II more", "1/s", 4_000.0, Told::Text, |found| {
-                (more(found, "napi 300") + more(found, "napi 2")) / 2.0
+            number("first peak, of a card", "kpps offered", 50.0, Told::Text, (PEAK, BUDGET), |found| {
+                first_peak_kpps(found, DEFAULT_BUDGET)
             }),
-            number("who sends, DE, mode II more", "1/s", 2_000.0, Told::Text, |found| more(found, "de")),
+            number("NAPI ends, of a card", "kpps offered", 200.0, Told::Text, (ENDS, BUDGET), |found| {
+                ends_kpps(found, DEFAULT_BUDGET)
+            }),
+            number(
+                "who sends, NAPI, mode II more",
+                "1/s",
+                4_000.0,
+                Told::Text,
+                (MORE_NAPI, MOST_SHORT),
+                |found| (more(found, "napi 300") + more(found, "napi 2")) / 2.0,
+            ),
+            number(
+                "who sends, DE, mode II more",
+                "1/s",
+                2_000.0,
+                Told::Text,
+                (MORE_DE, MOST_SHORT),
+                |found| more(found, "de"),
+            ),
         ],
     },
     Figure {
@@ -185,11 +331,12 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::aff,
         curves: mixed,
+        drawn: MIXED,
         numbers: &[
-            kpps("mode II", 280.0, Told::Calibrated, None, |found| {
+            kpps("mode II", 280.0, Told::Calibrated, (MIXED_RATE_II, MOST_MIXED), |found| {
                 mean(found, "mode II", MOST_MIXED, rate_kpps)
             }),
-            number("mode II, saturation", "ms", 3.7, Told::Text, |found| {
+            number("mode II, saturation", "ms", 3.7, Told::Text, (MIXED_DELAY_II, MOST_MIXED), |found| {
                 mean(found, "mode II", MOST_MIXED, delay_ms)
             }),
         ],

@@ -1,5 +1,6 @@
 //! The figures of CvL: Linux 2.6.1 against Click, on up to eight gigabit cards.
 
+use super::drawn::{RATE, drawn, of_each, of_rates};
 use super::osr::{GIGABIT, LINE, NAPI, flow, kpps, line, moderated, scenario, with};
 use super::{Along, Curve, Figure, Found, Number, Told};
 use crate::machine::Machine;
@@ -93,6 +94,17 @@ fn seen_kpps(outcome: &Outcome) -> f64 {
     (outcome.offered_fps - lost.iter().sum::<f64>()) / 1e3
 }
 
+/// The rates of a curve over lengths, in bits.
+fn throughput(found: &Found, name: &str) -> Vec<(f64, f64)> {
+    let rates = of_each(found, name, Outcome::rate_fps);
+    rates.into_iter().map(|(bytes, rate_fps)| (bytes, rate_fps * bytes * 8.0 / 1e9)).collect()
+}
+
+const SEEN: [&str; 2] = ["reception rate", "frames/s"];
+const THROUGHPUT: [&str; 2] = ["throughput", "Gbit/s"];
+/// What the paper has one number of, whichever of both it was.
+const FASTER: &str = "the faster of both/saturation forwarding rate";
+
 /// All of them.
 pub const FIGURES: &[Figure] = &[
     Figure {
@@ -103,26 +115,27 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::cvl,
         curves: reception,
+        drawn: &[],
         numbers: &[
-            kpps("Linux, 1 card", 1_100.0, Told::Text, Some(("linux udpcount", 1.0)), |f| {
+            kpps("Linux, 1 card", 1_100.0, Told::Text, ("linux udpcount", 1.0), |f| {
                 at(f, "linux udpcount", 1)
             }),
-            kpps("Linux, 8 cards", 1_000.0, Told::Calibrated, Some(("linux udpcount", 8.0)), |f| {
+            kpps("Linux, 8 cards", 1_000.0, Told::Calibrated, ("linux udpcount", 8.0), |f| {
                 at(f, "linux udpcount", 8)
             }),
-            kpps("no touch, 1 card", LINE / 1e3, Told::Text, Some(("linux no touch", 1.0)), |f| {
+            kpps("no touch, 1 card", LINE / 1e3, Told::Text, ("linux no touch", 1.0), |f| {
                 at(f, "linux no touch", 1)
             }),
-            kpps("no touch, 8 cards", 1_250.0, Told::Calibrated, Some(("linux no touch", 8.0)), |f| {
+            kpps("no touch, 8 cards", 1_250.0, Told::Calibrated, ("linux no touch", 8.0), |f| {
                 at(f, "linux no touch", 8)
             }),
-            kpps("Click, 1 card", LINE / 1e3, Told::Text, Some(("click udpcount", 1.0)), |f| {
+            kpps("Click, 1 card", LINE / 1e3, Told::Text, ("click udpcount", 1.0), |f| {
                 at(f, "click udpcount", 1)
             }),
-            kpps("Click, 2 cards", 3_000.0, Told::Text, Some(("click udpcount", 2.0)), |f| {
+            kpps("Click, 2 cards", 3_000.0, Told::Text, ("click udpcount", 2.0), |f| {
                 at(f, "click udpcount", 2)
             }),
-            kpps("Click, 8 cards", 3_000.0, Told::Calibrated, Some(("click udpcount", 8.0)), |f| {
+            kpps("Click, 8 cards", 3_000.0, Told::Calibrated, ("click udpcount", 8.0), |f| {
                 at(f, "click udpcount", 8)
             }),
         ],
@@ -135,22 +148,17 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::cvl,
         curves: transmission,
+        drawn: &[],
         numbers: &[
-            kpps("Linux, 1 card", 740.0, Told::Text, Some(("linux packetgen", 1.0)), |f| {
+            kpps("Linux, 1 card", 740.0, Told::Text, ("linux packetgen", 1.0), |f| {
                 at(f, "linux packetgen", 1)
             }),
-            kpps("Linux, 8 cards", 690.0, Told::Calibrated, Some(("linux packetgen", 8.0)), |f| {
+            kpps("Linux, 8 cards", 690.0, Told::Calibrated, ("linux packetgen", 8.0), |f| {
                 at(f, "linux packetgen", 8)
             }),
-            kpps("Click, 1 card", 730.0, Told::Text, Some(("click udpgen", 1.0)), |f| {
-                at(f, "click udpgen", 1)
-            }),
-            kpps("Click, 7 cards", 4_200.0, Told::Text, Some(("click udpgen", 7.0)), |f| {
-                at(f, "click udpgen", 7)
-            }),
-            kpps("Click, 8 cards", 4_200.0, Told::Text, Some(("click udpgen", 8.0)), |f| {
-                at(f, "click udpgen", 8)
-            }),
+            kpps("Click, 1 card", 730.0, Told::Text, ("click udpgen", 1.0), |f| at(f, "click udpgen", 1)),
+            kpps("Click, 7 cards", 4_200.0, Told::Text, ("click udpgen", 7.0), |f| at(f, "click udpgen", 7)),
+            kpps("Click, 8 cards", 4_200.0, Told::Text, ("click udpgen", 8.0), |f| at(f, "click udpgen", 8)),
         ],
     },
     Figure {
@@ -163,16 +171,28 @@ pub const FIGURES: &[Figure] = &[
                  and buffers of these cards, which the cache holds, give no reason.",
         machine: Machine::cvl,
         curves: transfer,
+        drawn: &[
+            drawn("linux/reception rate", SEEN, Along::Active.axis(), |f| {
+                of_each(f, "linux", |outcome| seen_kpps(outcome) * 1e3)
+            }),
+            drawn("click/reception rate", SEEN, Along::Active.axis(), |f| {
+                of_each(f, "click", |outcome| seen_kpps(outcome) * 1e3)
+            }),
+        ],
         numbers: &[
-            kpps("Linux, 1 flow", 650.0, Told::Text, Some(("linux", 1.0)), |f| at(f, "linux", 1)),
-            kpps("Linux, 1 flow, seen", 1_400.0, Told::Text, None, |f| seen_kpps(f.near("linux", 1.0))),
-            kpps("Linux, 2 flows", 1_200.0, Told::Text, Some(("linux", 2.0)), |f| at(f, "linux", 2)),
-            kpps("Linux, 4 flows", 1_000.0, Told::Calibrated, Some(("linux", 4.0)), |f| at(f, "linux", 4)),
-            kpps("Click, 1 flow", 650.0, Told::Calibrated, Some(("click", 1.0)), |f| at(f, "click", 1)),
-            kpps("Click, 1 flow, seen", LINE / 1e3, Told::Text, None, |f| seen_kpps(f.near("click", 1.0))),
-            kpps("Click, 2 flows", 1_200.0, Told::Text, Some(("click", 2.0)), |f| at(f, "click", 2)),
-            kpps("Click, 3 flows", 1_800.0, Told::Text, Some(("click", 3.0)), |f| at(f, "click", 3)),
-            kpps("Click, 4 flows", 2_100.0, Told::Text, Some(("click", 4.0)), |f| at(f, "click", 4)),
+            kpps("Linux, 1 flow", 650.0, Told::Text, ("linux", 1.0), |f| at(f, "linux", 1)),
+            kpps("Linux, 1 flow, seen", 1_400.0, Told::Text, ("linux/reception rate", 1.0), |f| {
+                seen_kpps(f.near("linux", 1.0))
+            }),
+            kpps("Linux, 2 flows", 1_200.0, Told::Text, ("linux", 2.0), |f| at(f, "linux", 2)),
+            kpps("Linux, 4 flows", 1_000.0, Told::Calibrated, ("linux", 4.0), |f| at(f, "linux", 4)),
+            kpps("Click, 1 flow", 650.0, Told::Calibrated, ("click", 1.0), |f| at(f, "click", 1)),
+            kpps("Click, 1 flow, seen", LINE / 1e3, Told::Text, ("click/reception rate", 1.0), |f| {
+                seen_kpps(f.near("click", 1.0))
+            }),
+            kpps("Click, 2 flows", 1_200.0, Told::Text, ("click", 2.0), |f| at(f, "click", 2)),
+            kpps("Click, 3 flows", 1_800.0, Told::Text, ("click", 3.0), |f| at(f, "click", 3)),
+            kpps("Click, 4 flows", 2_100.0, Told::Text, ("click", 4.0), |f| at(f, "click", 4)),
         ],
     },
     Figure {
@@ -182,12 +202,26 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::cvl,
         curves: lengths,
+        drawn: &[
+            drawn("linux, one way/throughput", THROUGHPUT, Along::Length.axis(), |f| {
+                throughput(f, "linux, one way")
+            }),
+            drawn("linux, both ways/throughput", THROUGHPUT, Along::Length.axis(), |f| {
+                throughput(f, "linux, both ways")
+            }),
+            drawn("click, one way/throughput", THROUGHPUT, Along::Length.axis(), |f| {
+                throughput(f, "click, one way")
+            }),
+            drawn("click, both ways/throughput", THROUGHPUT, Along::Length.axis(), |f| {
+                throughput(f, "click, both ways")
+            }),
+        ],
         numbers: &[Number {
             what: "both ways, 1518 bytes",
             unit: "Gbit/s",
             paper: 5.5,
             told: Told::Text,
-            shown: None,
+            shown: ("linux, both ways/throughput", 1_518.0),
             of: |f| f.near("linux, both ways", 1_518.0).rate_fps() * 1_518.0 * 8.0 / 1e9,
         }],
     },
@@ -198,7 +232,8 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::cvl,
         curves: routing,
-        numbers: &[kpps("highest rate", 800.0, Told::Text, None, |f| {
+        drawn: &[drawn(FASTER, RATE, Along::Active.axis(), |f| of_rates(f, ["linux", "click"], f64::max))],
+        numbers: &[kpps("highest rate", 800.0, Told::Text, (FASTER, 2.0), |f| {
             f.peak_kpps("linux").max(f.peak_kpps("click"))
         })],
     },

@@ -1,5 +1,6 @@
 //! The figure of FPGA that is of commercial cards. Those of its own card come from the Verilog.
 
+use super::drawn::{drawn, of_each};
 use super::osr::{GIGABIT, NAPI, kpps, line, one_way, scenario};
 use super::{Along, Curve, Figure, Number, Told};
 use crate::machine::Machine;
@@ -14,6 +15,7 @@ const HALF_BPS: f64 = 4e9;
 const FULL: &str = "commercial cards, every wire full";
 /// The one curve of A.
 const SLOW: &str = "commercial cards, one flow";
+const SLOW_BITS: &str = "commercial cards, one flow/bits on the wire";
 const HALF: &str = "commercial cards, offered 4 Gbit/s";
 
 fn curve(name: &str, most_fps: impl Fn(u32) -> f64) -> Curve {
@@ -55,12 +57,15 @@ const SLOW_PATH: Figure = Figure {
              ways. That 600 kpps are one way this paper does not say of a measurement, and the model has 510.",
     machine: Machine::fpga,
     curves: slow_path,
+    drawn: &[drawn(SLOW_BITS, ["forwarding rate on the wire", "Mbit/s"], Along::Length.axis(), |found| {
+        of_each(found, SLOW, |outcome| outcome.rate_fps() * ON_WIRE_BITS / 1e6)
+    })],
     numbers: &[Number {
         what: "one flow",
         unit: "Mbit/s",
         paper: 400.0,
         told: Told::Text,
-        shown: None,
+        shown: (SLOW_BITS, 64.0),
         of: |found| found.last_kpps(SLOW) * ON_WIRE_BITS / 1e3,
     }],
 };
@@ -75,11 +80,10 @@ const LENGTHS_OF_FRAMES: Figure = Figure {
              it as often as those that send, and bring in what nobody can send.",
     machine: Machine::fpga,
     curves: lengths,
+    drawn: &[],
     numbers: &[
-        kpps("64 bytes", 600.0, Told::Text, Some((FULL, 64.0)), |found| {
-            found.near(FULL, 64.0).rate_fps() / 1e3
-        }),
-        kpps("1518 bytes, 4 Gbit/s", 329.4, Told::Text, Some((HALF, 1518.0)), |found| {
+        kpps("64 bytes", 600.0, Told::Text, (FULL, 64.0), |found| found.near(FULL, 64.0).rate_fps() / 1e3),
+        kpps("1518 bytes, 4 Gbit/s", 329.4, Told::Text, (HALF, 1518.0), |found| {
             found.near(HALF, 1518.0).rate_fps() / 1e3
         }),
     ],

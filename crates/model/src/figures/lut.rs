@@ -1,7 +1,8 @@
 //! The figures of LUT: how a kernel finds routes, one flow from card to card by Linux 2.6.16.
 
+use super::drawn::{DIFFERENCE, RATIO_OF_RATES, drawn, of_each, of_rates, paired};
 use super::osr::{LINE, NAPI, curve, kpps, line, one_way, with};
-use super::{Curve, Figure, Found, Number, Told};
+use super::{Along, Curve, Figure, Found, Number, Told};
 use crate::machine::Machine;
 use crate::run::Outcome;
 use crate::software::linux::{By, Class, Lookup, Role};
@@ -75,7 +76,11 @@ fn recycling() -> Vec<Curve> {
 
 /// What of its time the processor works on IP at a curve's last point.
 fn of_ip(found: &Found, name: &str) -> f64 {
-    found.curve(name).last().map_or(0.0, |last| last.classes[Class::Ip as usize])
+    found.curve(name).last().map_or(0.0, part_of_ip)
+}
+
+fn part_of_ip(outcome: &Outcome) -> f64 {
+    outcome.classes[Class::Ip as usize]
 }
 
 fn polls(outcome: &Outcome) -> f64 {
@@ -87,9 +92,32 @@ fn ahead(found: &Found, routes: u32) -> f64 {
         - found.last_kpps(&format!("lc-trie, {routes} routes"))
 }
 
-const fn times(what: &'static str, paper: f64, told: Told, of: fn(&Found) -> f64) -> Number {
-    Number { what, unit: "times", paper, told, shown: None, of }
+const fn times(
+    what: &'static str,
+    paper: f64,
+    told: Told,
+    shown: (&'static str, f64),
+    of: fn(&Found) -> f64,
+) -> Number {
+    Number { what, unit: "times", paper, told, shown, of }
 }
+
+/// Entries of the route cache, at the last point of each of these curves.
+fn entries(found: &Found, of: fn([usize; 2]) -> usize) -> Vec<(f64, f64)> {
+    let last = |sources: u32| found.curve(&format!("{sources} sources")).last().map(|last| last.entries);
+    let all = std::iter::once(1).chain(RANGES);
+    all.filter_map(|sources| Some((f64::from(sources), of(last(sources)?) as f64))).collect()
+}
+
+const ENTRIES: [&str; 2] = ["entries of the route cache", ""];
+const SOURCES: [&str; 2] = ["sources", ""];
+const ROUTES: [&str; 2] = ["routes", ""];
+const OF_IP: &str = "16384 sources to 1/ratio of the parts of IP";
+const POLLS: &str = "port 0/inside 1 sources, 64 bytes: polls of a packet";
+const CLEANINGS: &str = "port 1/inside 1 sources, 64 bytes: cleanings of a packet";
+const DEFERRED: &str = "all ports/inside 1 sources, 64 bytes: runs of deferred work of a packet";
+const AHEAD: &str = "radix less lc-trie/difference of rates";
+const RATIO: &str = "with recycling to without/ratio of rates";
 
 /// All of them.
 pub const FIGURES: &[Figure] = &[
@@ -100,11 +128,19 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: flow_keyed,
+        drawn: &[
+            drawn("active/entries of the route cache", ENTRIES, SOURCES, |found| {
+                entries(found, |[active, _]| active)
+            }),
+            drawn("in all/entries of the route cache", ENTRIES, SOURCES, |found| {
+                entries(found, |[_, all]| all)
+            }),
+        ],
         numbers: &[kpps(
             "saturation, 1 source",
             LINE / 2e3,
             Told::Calibrated,
-            Some(("1 sources", LINE)),
+            ("1 sources", LINE),
             |found| found.last_kpps("1 sources"),
         )],
     },
@@ -115,7 +151,11 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: profiles,
-        numbers: &[times("IP, 16384 to 1 sources", 2.0, Told::Calibrated, |found| {
+        drawn: &[drawn(OF_IP, ["ratio of the parts of IP", ""], Along::Load.axis(), |found| {
+            let parts = ["16384 sources", "1 sources"].map(|name| of_each(found, name, part_of_ip));
+            paired(parts, |many, one| many / one)
+        })],
+        numbers: &[times("IP, 16384 to 1 sources", 2.0, Told::Calibrated, (OF_IP, LINE), |found| {
             of_ip(found, "16384 sources") / of_ip(found, "1 sources")
         })],
     },
@@ -128,11 +168,22 @@ pub const FIGURES: &[Figure] = &[
                  nothing was fitted to have it.",
         machine: Machine::lut,
         curves: counters,
+        drawn: &[
+            drawn(POLLS, ["polls of a packet", ""], Along::Load.axis(), |found| {
+                of_each(found, "1 sources", polls)
+            }),
+            drawn(CLEANINGS, ["cleanings of a packet", ""], Along::Load.axis(), |found| {
+                of_each(found, "1 sources", |outcome| outcome.cleanings[1] / outcome.rate_fps())
+            }),
+            drawn(DEFERRED, ["runs of a packet", ""], Along::Load.axis(), |found| {
+                of_each(found, "1 sources", |outcome| outcome.deferred / outcome.rate_fps())
+            }),
+        ],
         numbers: &[
-            times("polls, a tenth of load", 2.0, Told::Text, |found| {
+            times("polls, a tenth of load", 2.0, Told::Text, (POLLS, LINE / 10.0), |found| {
                 polls(found.near("1 sources", LINE / 10.0))
             }),
-            times("polls, saturation", 0.22, Told::Text, |found| {
+            times("polls, saturation", 0.22, Told::Text, (POLLS, LINE), |found| {
                 found.curve("1 sources").last().map_or(0.0, polls)
             }),
         ],
@@ -144,6 +195,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: destination_keyed,
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -153,6 +205,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: destinations,
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -163,9 +216,12 @@ pub const FIGURES: &[Figure] = &[
                  it is ahead than the paper's.",
         machine: Machine::lut,
         curves: trees,
+        drawn: &[drawn(AHEAD, DIFFERENCE, ROUTES, |found| {
+            RANGES.map(|routes| (f64::from(routes), ahead(found, routes) * 1e3)).into()
+        })],
         numbers: &[
-            kpps("ahead, 256 routes", 50.0, Told::Calibrated, None, |found| ahead(found, 256)),
-            kpps("ahead, 16384 routes", 30.0, Told::Text, None, |found| ahead(found, MANY)),
+            kpps("ahead, 256 routes", 50.0, Told::Calibrated, (AHEAD, 256.0), |found| ahead(found, 256)),
+            kpps("ahead, 16384 routes", 30.0, Told::Text, (AHEAD, 16_384.0), |found| ahead(found, MANY)),
         ],
     },
     Figure {
@@ -175,6 +231,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: rules,
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -184,7 +241,10 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: recycling,
-        numbers: &[times("with to without", 1.625, Told::Calibrated, |found| {
+        drawn: &[drawn(RATIO, RATIO_OF_RATES, Along::Load.axis(), |found| {
+            of_rates(found, ["recycling", "standard"], |with, without| with / without)
+        })],
+        numbers: &[times("with to without", 1.625, Told::Calibrated, (RATIO, LINE), |found| {
             found.last_kpps("recycling") / found.last_kpps("standard")
         })],
     },

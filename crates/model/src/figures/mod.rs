@@ -2,12 +2,17 @@
 
 mod aff;
 mod cvl;
+mod drawn;
 mod fpga;
 mod lut;
 mod osr;
 mod report;
 pub mod sensitivity;
+mod shown;
+#[cfg(test)]
+mod tests;
 
+pub use drawn::Drawn;
 pub(crate) use fpga::commercial_cards;
 pub(crate) use report::write;
 pub use report::{document, keep, lines, ways, why};
@@ -15,6 +20,8 @@ pub use report::{document, keep, lines, ways, why};
 use crate::machine::Machine;
 use crate::router::Scenario;
 use crate::run::{Effort, Outcome, run_all};
+use crate::several::Affinity;
+use crate::software::linux::Role;
 use anyhow::{Result, anyhow};
 
 /// A figure of a paper.
@@ -29,6 +36,7 @@ pub struct Figure {
     pub missed: &'static str,
     machine: fn() -> Result<Machine>,
     curves: fn() -> Vec<Curve>,
+    drawn: &'static [Drawn],
     /// The numbers of the paper's text.
     pub numbers: &'static [Number],
 }
@@ -44,6 +52,17 @@ pub enum Along {
     Active,
 }
 
+impl Along {
+    /// As an axis: quantity and unit.
+    const fn axis(self) -> [&'static str; 2] {
+        match self {
+            Along::Load => ["offered load", "frames/s"],
+            Along::Length => ["frame length", "bytes"],
+            Along::Active => ["active cards or flows", "of them"],
+        }
+    }
+}
+
 /// A curve of a figure: what is run, and at which place it stands.
 pub struct Curve {
     /// What differs from the other curves, as the laboratory calls it.
@@ -54,6 +73,23 @@ pub struct Curve {
     pub flows: Vec<(usize, &'static str)>,
     /// What is run.
     pub points: Vec<(f64, Scenario)>,
+}
+
+impl Curve {
+    /// What its frames are, as the laboratory calls it.
+    fn frames(&self) -> &'static str {
+        let mixed = |role| matches!(role, Role::Affinity(Affinity { mixed: true, .. }));
+        let first = self.points.first();
+        if first.is_some_and(|(_, scenario)| mixed(scenario.kernel.role)) { "imix" } else { "64 bytes" }
+    }
+
+    /// What the series of its rates is called behind its name.
+    fn rest(&self) -> String {
+        match self.along {
+            Along::Load => format!("{}/forwarding rate", self.frames()),
+            Along::Length | Along::Active => "saturation forwarding rate".to_owned(),
+        }
+    }
 }
 
 /// Where a number of the paper stands.
@@ -75,8 +111,8 @@ pub struct Number {
     pub paper: f64,
     /// Where.
     pub told: Told,
-    /// Where it is shown: on this curve, at this place; the value is there as the curve's unit has it.
-    pub shown: Option<(&'static str, f64)>,
+    /// Where it is shown: on the rates of this curve, or on the series of this name, at this place.
+    pub shown: (&'static str, f64),
     of: fn(&Found) -> f64,
 }
 
@@ -93,8 +129,12 @@ impl Found {
     ///
     /// If there is no such curve.
     pub fn curve(&self, name: &str) -> &[Outcome] {
+        &self.curve_of(name).1
+    }
+
+    fn curve_of(&self, name: &str) -> &(Curve, Vec<Outcome>) {
         let found = self.curves.iter().find(|(curve, _)| curve.name == name);
-        &found.unwrap_or_else(|| panic!("there is no curve '{name}'")).1
+        found.unwrap_or_else(|| panic!("there is no curve '{name}'"))
     }
 
     /// The highest rate of a curve, thousands of packets a second.
@@ -113,8 +153,7 @@ impl Found {
     ///
     /// If there is no such curve, or it has no points.
     pub fn near(&self, name: &str, x: f64) -> &Outcome {
-        let (curve, outcomes) =
-            self.curves.iter().find(|(curve, _)| curve.name == name).expect("a curve of the figure");
+        let (curve, outcomes) = self.curve_of(name);
         let distance = |&n: &usize| (curve.points[n].0 - x).abs();
         let nearest = (0..outcomes.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         &outcomes[nearest.expect("a curve has points")]

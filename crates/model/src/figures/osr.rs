@@ -1,9 +1,11 @@
 //! The figures of OSR: a router of one processor with gigabit cards, forwarding by Linux 2.4.21.
 
+use super::drawn::{RATIO_OF_RATES, drawn, of_each, of_rates};
 use super::{Along, Curve, Figure, Found, Number, Told};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::router::{Flow, Scenario};
+use crate::run::Outcome;
 use crate::software::linux::{Role, Setup, Without};
 use causeway_engine::reception::{DEFAULT_BUDGET, DEFAULT_QUOTA, Mechanism};
 
@@ -141,11 +143,33 @@ fn by_pattern() -> Vec<Curve> {
     vec![many("napi, 14 ports, in pairs", 14, false), many("napi, 14 ports, each to all", 14, true)]
 }
 
+const RATIO: &str = "with recycling to without/ratio of rates";
+const OF_INTERRUPTS: &str = "port 1, both ways to one/ratio of interrupts";
+/// The load at which OSR-6 counts interrupts.
+const NEAR_ALL: f64 = 1e6;
+const BUFFERS: [&str; 2] = ["buffers that there are", "buffers"];
+
+/// Interrupts of the card that sends, both ways to one way.
+fn of_interrupts_at(found: &Found, load_fps: f64) -> f64 {
+    let sends = |name: &str| found.near(name, load_fps).interrupts[1];
+    sends("napi, both ways") / sends("napi, one way").max(1.0)
+}
+
+/// The same at each load that there is of both.
+fn of_interrupts(found: &Found) -> Vec<(f64, f64)> {
+    let loads = of_each(found, "napi, both ways", |_| 0.0).into_iter().map(|(load, _)| load);
+    loads.filter(|&load| load <= LINE).map(|load| (load, of_interrupts_at(found, load))).collect()
+}
+
+fn buffers(outcome: &Outcome) -> f64 {
+    f64::from(outcome.buffers.0)
+}
+
 pub(super) const fn kpps(
     what: &'static str,
     paper: f64,
     told: Told,
-    shown: Option<(&'static str, f64)>,
+    shown: (&'static str, f64),
     of: fn(&Found) -> f64,
 ) -> Number {
     Number { what, unit: "kpps", paper, told, shown, of }
@@ -162,9 +186,14 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: receive,
+        drawn: &[],
         numbers: &[
-            kpps("highest rate, interrupts", 1_000.0, Told::Text, None, |found| found.peak_kpps("interrupt")),
-            kpps("highest rate, NAPI", 1_100.0, Told::Calibrated, None, |found| found.peak_kpps("napi")),
+            kpps("highest rate, interrupts", 1_000.0, Told::Text, ("interrupt", 1e6), |found| {
+                found.peak_kpps("interrupt")
+            }),
+            kpps("highest rate, NAPI", 1_100.0, Told::Calibrated, ("napi", LINE), |found| {
+                found.peak_kpps("napi")
+            }),
         ],
     },
     Figure {
@@ -174,7 +203,10 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: transmit,
-        numbers: &[kpps("highest rate", 650.0, Told::Calibrated, None, |found| found.last_kpps("packetgen"))],
+        drawn: &[],
+        numbers: &[kpps("highest rate", 650.0, Told::Calibrated, ("packetgen", 64.0), |found| {
+            found.last_kpps("packetgen")
+        })],
     },
     Figure {
         name: "OSR-4",
@@ -184,20 +216,19 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: mechanisms,
+        drawn: &[],
         numbers: &[
-            kpps("peak, interrupts", 230.0, Told::Calibrated, Some(("interrupt", 230e3)), |found| {
+            kpps("peak, interrupts", 230.0, Told::Calibrated, ("interrupt", 230e3), |found| {
                 found.peak_kpps("interrupt")
             }),
-            kpps("peak, moderated", 500.0, Told::Text, Some(("moderated", 500e3)), |found| {
+            kpps("peak, moderated", 500.0, Told::Text, ("moderated", 500e3), |found| {
                 found.peak_kpps("moderated")
             }),
-            kpps("plateau, NAPI", 510.0, Told::Calibrated, Some(("napi", LINE)), |found| {
-                found.last_kpps("napi")
-            }),
-            kpps("at line rate, interrupts", 0.0, Told::Text, Some(("interrupt", LINE)), |found| {
+            kpps("plateau, NAPI", 510.0, Told::Calibrated, ("napi", LINE), |found| found.last_kpps("napi")),
+            kpps("at line rate, interrupts", 0.0, Told::Text, ("interrupt", LINE), |found| {
                 found.last_kpps("interrupt")
             }),
-            kpps("at line rate, moderated", 0.0, Told::Text, Some(("moderated", LINE)), |found| {
+            kpps("at line rate, moderated", 0.0, Told::Text, ("moderated", LINE), |found| {
                 found.last_kpps("moderated")
             }),
         ],
@@ -211,17 +242,18 @@ pub const FIGURES: &[Figure] = &[
                  than half of the time there.",
         machine: Machine::osr,
         curves: lengths,
+        drawn: &[],
         numbers: &[
-            kpps("64 bytes", 500.0, Told::Text, Some(("napi", 64.0)), |found| {
+            kpps("64 bytes", 500.0, Told::Text, ("napi", 64.0), |found| {
                 found.near("napi", 64.0).rate_fps() / 1e3
             }),
-            kpps("128 bytes", 500.0, Told::Text, Some(("napi", 146.0)), |found| {
+            kpps("128 bytes", 500.0, Told::Text, ("napi", 146.0), |found| {
                 found.near("napi", 146.0).rate_fps() / 1e3
             }),
-            kpps("512 bytes", 227.3, Told::Text, Some(("napi", 530.0)), |found| {
+            kpps("512 bytes", 227.3, Told::Text, ("napi", 530.0), |found| {
                 found.near("napi", 530.0).rate_fps() / 1e3
             }),
-            kpps("1500 bytes", 81.3, Told::Text, Some(("napi", 1518.0)), |found| {
+            kpps("1500 bytes", 81.3, Told::Text, ("napi", 1518.0), |found| {
                 found.near("napi", 1518.0).rate_fps() / 1e3
             }),
         ],
@@ -238,11 +270,12 @@ pub const FIGURES: &[Figure] = &[
                  saturation, where the paper counts some hundreds a second.",
         machine: Machine::osr,
         curves: ways,
+        drawn: &[drawn(OF_INTERRUPTS, ["ratio of interrupts", ""], Along::Load.axis(), of_interrupts)],
         numbers: &[
-            kpps("one way", 510.0, Told::Calibrated, Some(("napi, one way", LINE)), |found| {
+            kpps("one way", 510.0, Told::Calibrated, ("napi, one way", LINE), |found| {
                 found.last_kpps("napi, one way")
             }),
-            kpps("both ways", 620.0, Told::Text, Some(("napi, both ways", 2.0 * LINE)), |found| {
+            kpps("both ways", 620.0, Told::Text, ("napi, both ways", 2.0 * LINE), |found| {
                 found.last_kpps("napi, both ways")
             }),
             Number {
@@ -250,11 +283,8 @@ pub const FIGURES: &[Figure] = &[
                 unit: "times",
                 paper: 1.0 / 27.0,
                 told: Told::Text,
-                shown: None,
-                of: |found| {
-                    let sends = |name: &str| found.near(name, 1e6).interrupts[1];
-                    sends("napi, both ways") / sends("napi, one way").max(1.0)
-                },
+                shown: (OF_INTERRUPTS, NEAR_ALL),
+                of: |found| of_interrupts_at(found, NEAR_ALL),
             },
         ],
     },
@@ -265,9 +295,18 @@ pub const FIGURES: &[Figure] = &[
         missed: "Both rates are lower than the paper's for what is said at OSR-6; their ratio is calibrated.",
         machine: Machine::osr,
         curves: recycling,
+        drawn: &[
+            drawn(RATIO, RATIO_OF_RATES, Along::Load.axis(), |found| {
+                of_rates(found, ["napi, recycling", "napi"], |with, without| with / without)
+            }),
+            drawn("napi/buffers", BUFFERS, Along::Load.axis(), |found| of_each(found, "napi", buffers)),
+            drawn("napi, recycling/buffers", BUFFERS, Along::Load.axis(), |found| {
+                of_each(found, "napi, recycling", buffers)
+            }),
+        ],
         numbers: &[
-            kpps("without", 620.0, Told::Text, Some(("napi", 2.0 * LINE)), |found| found.last_kpps("napi")),
-            kpps("with recycling", 730.0, Told::Text, Some(("napi, recycling", 2.0 * LINE)), |found| {
+            kpps("without", 620.0, Told::Text, ("napi", 2.0 * LINE), |found| found.last_kpps("napi")),
+            kpps("with recycling", 730.0, Told::Text, ("napi, recycling", 2.0 * LINE), |found| {
                 found.last_kpps("napi, recycling")
             }),
             Number {
@@ -275,7 +314,7 @@ pub const FIGURES: &[Figure] = &[
                 unit: "times",
                 paper: 730.0 / 620.0,
                 told: Told::Calibrated,
-                shown: None,
+                shown: (RATIO, 2.0 * LINE),
                 of: |found| found.last_kpps("napi, recycling") / found.last_kpps("napi"),
             },
             Number {
@@ -283,10 +322,8 @@ pub const FIGURES: &[Figure] = &[
                 unit: "buffers",
                 paper: 600.0,
                 told: Told::Text,
-                shown: None,
-                of: |found| {
-                    found.curve("napi, recycling").last().map_or(0.0, |last| f64::from(last.buffers.0))
-                },
+                shown: ("napi, recycling/buffers", 2.0 * LINE),
+                of: |found| found.curve("napi, recycling").last().map_or(0.0, buffers),
             },
         ],
     },
@@ -297,6 +334,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: || uneven("napi, Q 64", [64, 64]),
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -306,6 +344,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: || uneven("napi, Q 270 and 27", [270, 27]),
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -315,6 +354,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: by_ports,
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -324,6 +364,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::osr,
         curves: by_pattern,
+        drawn: &[],
         numbers: &[],
     },
 ];

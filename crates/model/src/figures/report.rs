@@ -1,12 +1,13 @@
 //! What was found, for people and for the common format. Everything says that it is modelled.
 
-use super::{Along, Curve, Figure, Found, Told};
+use super::drawn::{AVAILABILITY, DELAY, RATE, available};
+use super::{Along, Curve, Figure, Found, Told, shown};
 use crate::machine::Machine;
 use crate::run::Outcome;
 use crate::series::modelled;
 use crate::software::linux::{Class, Drop};
 use anyhow::{Context, Result};
-use causeway_results::{Axis, Document, Measurement, Run, Series, Source, csv, html};
+use causeway_results::{Document, Run, csv, html};
 use std::path::{Path, PathBuf};
 
 /// What a resource is used from which on it counts as saturated.
@@ -38,10 +39,31 @@ pub fn lines(figure: &Figure, found: &Found) -> Vec<String> {
         let last = outcomes.last().map_or(0.0, Outcome::rate_fps) / 1e3;
         lines.push(format!("  {:<28} at most {peak:.0} kpps, {last:.0} kpps at the last point", curve.name));
     }
+    lines.extend(unsures(found).into_iter().map(|one| format!("  {one}")));
     if !figure.missed.is_empty() {
         lines.push(format!("  what it misses: {}", figure.missed));
     }
     lines
+}
+
+/// What is to be said of a point whose windows ran out before its rate was as sure as is promised.
+fn unsure(outcome: &Outcome) -> Option<String> {
+    let part = outcome.interval_fps / outcome.rate_fps() * 100.0;
+    (!outcome.sure).then(|| {
+        let windows = outcome.windows_fps.len();
+        format!("less sure than others: after {windows} windows the 95 % interval is still {part:.2} % wide")
+    })
+}
+
+/// The points that are less sure, each with its place.
+fn unsures(found: &Found) -> Vec<String> {
+    let of_curve = |(curve, outcomes): &(Curve, Vec<Outcome>)| {
+        let one = |((x, _), outcome): (&(f64, _), _)| {
+            Some(format!("{} at {}: {}", curve.name, place(curve, *x), unsure(outcome)?))
+        };
+        curve.points.iter().zip(outcomes).filter_map(one).collect::<Vec<_>>()
+    };
+    found.curves.iter().flat_map(of_curve).collect()
 }
 
 fn place(curve: &Curve, x: f64) -> String {
@@ -156,42 +178,44 @@ pub fn document(figure: &Figure, found: &Found, machine: &Machine, seed: u64) ->
     if !figure.missed.is_empty() {
         settings.insert("what the model misses".to_owned(), figure.missed.to_owned());
     }
-    for (curve, outcomes) in &found.curves {
-        curve_series(&mut document, figure, found, curve, outcomes);
+    let less = unsures(found);
+    if !less.is_empty() {
+        settings.insert("less sure".to_owned(), less.join("; "));
     }
+    for (curve, outcomes) in &found.curves {
+        curve_series(&mut document, curve, outcomes);
+    }
+    for drawn in figure.drawn {
+        let has_value = |(_, value): &(f64, f64)| value.is_finite();
+        let values = (drawn.of)(found).into_iter().filter(has_value).map(|(x, value)| (Some(x), vec![value]));
+        document.series.push(modelled(drawn.name, drawn.what, drawn.along, values.collect()));
+    }
+    shown::add(&mut document, figure, found);
     document
 }
 
-fn curve_series(
-    document: &mut Document,
-    figure: &Figure,
-    found: &Found,
-    curve: &Curve,
-    outcomes: &[Outcome],
-) {
-    let (name, rate) = (&curve.name, ["forwarding rate", "frames/s"]);
-    let rest = match curve.along {
-        Along::Load => "64 bytes/forwarding rate",
-        Along::Length | Along::Active => "saturation forwarding rate",
-    };
+fn curve_series(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
+    let (name, frames) = (&curve.name, curve.frames());
     let all = |value: fn(&Outcome) -> Vec<f64>| outcomes.iter().map(value).collect::<Vec<_>>();
-    add(document, curve, format!("{name}/{rest}"), rate, all(|outcome| outcome.windows_fps.clone()));
-    paper_series(document, figure, found, curve, rest);
+    let rates = all(|outcome| outcome.windows_fps.clone());
+    add(document, curve, format!("{name}/{}", curve.rest()), RATE, rates);
+    let measurements = document.series.last_mut().into_iter().flat_map(|rates| &mut rates.measurements);
+    measurements.zip(outcomes).for_each(|(one, outcome)| one.note = unsure(outcome).unwrap_or_default());
     for &(port, flow) in &curve.flows {
         let values = outcomes.iter().map(|outcome| vec![outcome.flows_fps[port]]).collect();
-        add(document, curve, format!("{flow}/{name}, 64 bytes: flows"), rate, values);
+        add(document, curve, format!("{flow}/{name}, {frames}: flows"), RATE, values);
     }
     picture(document, curve, outcomes);
     // Where several work, each by itself.
     let several = outcomes.first().map_or(0, |outcome| outcome.busy.len());
     for port in (0..several).filter(|_| several > 1) {
-        let values = outcomes.iter().map(|outcome| vec![outcome.busy[port] * 100.0]).collect();
-        let whole = format!("port {port}/inside {name}, 64 bytes: its processor");
-        add(document, curve, whole, ["processor time", "%"], values);
+        let values = outcomes.iter().map(|outcome| vec![available(outcome, port)]).collect();
+        let whole = format!("processor of port {port}/inside {name}, {frames}: availability");
+        add(document, curve, whole, AVAILABILITY, values);
     }
     let delay = outcomes.iter().map(|outcome| vec![outcome.delay_ns / 1e3]).collect();
-    add(document, curve, format!("{name}/inside, 64 bytes: mean delay"), ["delay", "us"], delay);
-    let interrupts = format!("inside {name}, 64 bytes: interrupts");
+    add(document, curve, format!("{name}/inside, {frames}: mean delay"), DELAY, delay);
+    let interrupts = format!("inside {name}, {frames}: interrupts");
     for port in 0..outcomes.first().map_or(0, |outcome| outcome.interrupts.len()) {
         let values = outcomes.iter().map(|outcome| vec![outcome.interrupts[port]]).collect();
         add(document, curve, format!("port {port}/{interrupts}"), ["interrupts", "1/s"], values);
@@ -206,7 +230,13 @@ fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     let mut whole = |of: &str, what: [&str; 2], parts: &[Part<'_>]| {
         for (part, value) in parts {
             let values = outcomes.iter().map(|outcome| vec![value(outcome)]).collect();
-            add(document, curve, format!("{part}/inside {}, 64 bytes: {of}", curve.name), what, values);
+            add(
+                document,
+                curve,
+                format!("{part}/inside {}, {}: {of}", curve.name, curve.frames()),
+                what,
+                values,
+            );
         }
     };
     let of_class = |class: Class| move |outcome: &Outcome| outcome.classes[class as usize] * 100.0;
@@ -240,45 +270,7 @@ fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     whole("losses", ["part of what is offered", "frames/s"], &parts);
 }
 
-fn axis(along: Along) -> [&'static str; 2] {
-    match along {
-        Along::Load => ["offered load", "frames/s"],
-        Along::Length => ["frame length", "bytes"],
-        Along::Active => ["active cards or flows", "of them"],
-    }
-}
-
 fn add(document: &mut Document, curve: &Curve, name: String, what: [&str; 2], values: Vec<Vec<f64>>) {
     let values = curve.points.iter().map(|(x, _)| Some(*x)).zip(values).collect();
-    document.series.push(modelled(name, what, axis(curve.along), values));
-}
-
-/// The paper's numbers of a curve, as points.
-fn paper_series(document: &mut Document, figure: &Figure, found: &Found, curve: &Curve, rest: &str) {
-    let of_curve = figure.numbers.iter().filter_map(|number| Some((number, number.shown?)));
-    let mut measurements: Vec<Measurement> = of_curve
-        .filter(|(_, (name, _))| *name == curve.name)
-        .map(|(number, (_, x))| {
-            let model = (number.of)(found);
-            let note = if number.told == Told::Calibrated { "; the model is calibrated on it" } else { "" };
-            Measurement {
-                x: Some(x),
-                source: Source::Measured,
-                repetitions: vec![number.paper * 1e3],
-                note: format!("{}, text of the paper; the model has {model:.0} kpps{note}", number.what),
-            }
-        })
-        .collect();
-    measurements.sort_by(|a, b| a.x.partial_cmp(&b.x).unwrap_or(std::cmp::Ordering::Equal));
-    if !measurements.is_empty() {
-        let [along, unit] = axis(curve.along);
-        document.series.push(Series {
-            name: format!("the paper: {}/{rest}", curve.name),
-            quantity: "forwarding rate".to_owned(),
-            unit: "frames/s".to_owned(),
-            x: Some(Axis { quantity: along.to_owned(), unit: unit.to_owned() }),
-            baseline: None,
-            measurements,
-        });
-    }
+    document.series.push(modelled(name, what, curve.along.axis(), values));
 }

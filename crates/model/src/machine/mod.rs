@@ -1,9 +1,12 @@
 //! Machines: what the model is told of one, from a file, a value for each line, with where it comes from.
 
+mod place;
 mod quantity;
 #[cfg(test)]
 mod tests;
 
+use place::all_under;
+pub(crate) use place::{from_toml, line, line_of};
 pub use quantity::{
     BitRate, Buckets, ByteRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows,
     Frequency, Generation, Kind, Lanes, LineSize, Lines, Origin, Packets, Part, Processors, Routes, Runs,
@@ -12,9 +15,8 @@ pub use quantity::{
 
 use crate::bus::{Bus, BusParameters, Protocol};
 use crate::nic::{Engine, NicParameters};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
@@ -373,54 +375,23 @@ impl Machine {
         let set = p.cache_ways.value * p.cache_line.value;
         ensure!(
             p.cache.value >= set,
-            "{name}: a cache of {} bytes has no set of {set} bytes: ways by line",
+            "{name}, line {}: a cache of {} bytes has no set of {set} bytes: ways by line; it has one at least",
+            line_of(text, &["processor", "cache"]),
             p.cache.value
         );
-        let calibrated = Machine::calibrated(text)?;
-        ensure!(
-            calibrated.len() <= CALIBRATED_MOST,
-            "{name}: {} values are calibrated, at most {CALIBRATED_MOST} may be, on: {}",
-            calibrated.len(),
-            calibrated.join("; ")
-        );
-        Ok(machine)
-    }
-
-    /// What each value that was calibrated was calibrated on.
-    fn calibrated(text: &str) -> Result<Vec<String>> {
-        let table: toml::Table = toml::from_str(text)?;
-        let mut points = Vec::new();
-        let mut left: Vec<&toml::Value> = table.values().collect();
-        while let Some(value) = left.pop() {
-            if let toml::Value::Table(inner) = value {
-                points.extend(inner.get("calibrated").and_then(toml::Value::as_str).map(str::to_owned));
-                left.extend(inner.values());
-            }
+        let calibrated = all_under(text, "calibrated");
+        if let Some((line, _)) = calibrated.get(CALIBRATED_MOST) {
+            let on = calibrated.iter().map(|(_, on)| on.as_str()).collect::<Vec<_>>().join("; ");
+            let count = calibrated.len();
+            bail!(
+                "{name}, line {line}: {count} values are calibrated, at most {CALIBRATED_MOST} may be, on: {on}"
+            );
         }
-        Ok(points)
+        Ok(machine)
     }
 
     /// How many ports it has.
     pub fn port_count(&self) -> usize {
         self.ports.iter().map(|ports| *ports.count.get_ref()).sum()
     }
-}
-
-/// The number of the line at a place of a text, from 1.
-pub(crate) fn line(text: &str, place: usize) -> usize {
-    text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
-}
-
-/// What a text that is called `name` says; where it says something else, the line and what is allowed there.
-pub(crate) fn from_toml<T: DeserializeOwned>(text: &str, name: &str) -> Result<T> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line(text, span.start));
-        anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
-    })
-}
-
-/// The key that a line has, or all of it.
-fn excerpt(text: &str, line: usize) -> &str {
-    let whole = text.lines().nth(line - 1).unwrap_or_default();
-    whole.split('=').next().unwrap_or_default().trim()
 }

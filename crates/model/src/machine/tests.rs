@@ -62,11 +62,35 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
 fn a_cache_without_a_set_is_refused() {
     let text = OSR.replace("512 KiB", "1 KiB").replace("8 ways", "16 ways");
     let error = Machine::parse(&text, "mine.toml").expect_err("refused").to_string();
-    assert!(error.contains("a cache of 1024 bytes has no set of 2048 bytes"), "{error}");
+    let at = text.lines().position(|line| line.starts_with("cache = ")).expect("there") + 1;
+    let expected = format!("mine.toml, line {at}: a cache of 1024 bytes has no set of 2048 bytes");
+    assert!(error.starts_with(&expected), "{error}");
 }
 
 #[test]
 fn a_machine_of_which_too_much_is_calibrated_is_refused() {
     let error = refused("assumed = \"packetgen", "calibrated = \"packetgen");
-    assert!(error.starts_with("mine.toml: 7 values are calibrated, at most 6 may be"), "{error}");
+    // It is the last of the file.
+    let at = OSR.lines().position(|line| line.starts_with("generate")).expect("there") + 1;
+    let expected =
+        format!("mine.toml, line {at}: 7 values are calibrated, at most 6 may be, on: OSR-tx, 650 kpps; ");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
+fn a_key_is_found_by_its_way_however_it_is_written() {
+    let text = "a = 1\n[b.c]\nd = { e = 1 }\n[b.f]\nd = 2\n[[g]]\nd = 3\n";
+    for (keys, line) in [
+        (&["a"][..], 1),
+        (&["b", "c", "d"], 3),
+        (&["b", "c", "d", "e"], 3),
+        (&["b", "f", "d"], 5),
+        // What is not there is where it would be.
+        (&["b", "c", "x"], 2),
+        (&["x"], 1),
+        (&["g", "d"], 6),
+    ] {
+        assert_eq!(line_of(text, keys), line, "{keys:?}");
+    }
+    assert_eq!(line_of("a = = 1", &["a"]), 1, "no TOML at all");
 }

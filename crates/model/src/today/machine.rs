@@ -1,5 +1,6 @@
 //! Machines of today and what is asked of them, from a TOML file: each value with its unit and where it comes from.
 
+use super::check::{At, check};
 use crate::dram::Standard;
 use crate::link::Link;
 use crate::machine::{
@@ -16,8 +17,6 @@ use toml::Spanned;
 
 /// Ports that a machine has at most.
 pub const PORTS_MOST: usize = 64;
-/// Descriptors for reception that a machine has at most.
-const DESCRIPTORS_MOST: u64 = 4_000_000;
 /// The shortest and the longest frame, with checksum, bytes.
 const FRAMES: std::ops::RangeInclusive<u32> = 64..=9_216;
 /// Machines that are ready: name and file.
@@ -269,65 +268,8 @@ impl Plan {
             let known = plan.software.mechanisms.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             bail!("{}: no mechanism '{}'; there are {known}", at(used.span().start), used.get_ref());
         }
-        plan.check().map_err(|what| anyhow!("{name}: {what}"))?;
+        check(&plan, &At { text, name })?;
         Ok(plan)
-    }
-
-    /// What no value by itself can say.
-    fn check(&self) -> Result<()> {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-        let name = &self.name;
-        ensure!(
-            !name.is_empty() && name.chars().all(plain),
-            "the name '{name}' is to be of letters, digits, '-', '_' and '.'"
-        );
-        let ports = self.port_count();
-        ensure!((1..=PORTS_MOST).contains(&ports), "{ports} ports; 1 to {PORTS_MOST} are possible");
-        let (transfers, all) = (self.memory.transfers.value, self.memory.standard.transfers());
-        ensure!(
-            all.contains(&transfers),
-            "memory of {transfers} MT/s; this kind has {} to {}",
-            all.start(),
-            all.end()
-        );
-        ensure!(self.memory.usable.value > 0, "memory of which nothing is usable");
-        let p = &self.processor;
-        ensure!(
-            p.card_ways.value <= p.cache_ways.value,
-            "cards write into {} ways of a cache that has {}",
-            p.card_ways.value,
-            p.cache_ways.value
-        );
-        let frames = self.frames()?;
-        let longest = u64::from(frames.iter().copied().max().unwrap_or_default());
-        for (name, slot) in &self.slot {
-            let lanes = slot.lanes.value;
-            ensure!(lanes.is_power_of_two(), "slot '{name}' has {lanes} lanes; possible are 1, 2, 4, 8, 16");
-            let (payload, room) = (slot.payload.value, slot.posted_data.value);
-            ensure!(
-                room >= payload,
-                "slot '{name}': the host's room of {room} bytes is less than a packet's data, {payload}"
-            );
-            ensure!(slot.link_layer.value <= 500, "slot '{name}': the link layer takes more than half of it");
-        }
-        for (what, fifo) in
-            [("receive_fifo", &self.card.receive_fifo), ("transmit_fifo", &self.card.transmit_fifo)]
-        {
-            ensure!(
-                fifo.value >= longest,
-                "{what}: a frame of {longest} bytes does not fit into {}",
-                fifo.value
-            );
-        }
-        ensure!(self.traffic.load.value > 0, "a load of nothing");
-        let rings = (ports as u64) * p.cores.value * self.card.receive_ring.value;
-        ensure!(
-            rings <= DESCRIPTORS_MOST,
-            "{ports} ports with a ring of {} for each of {} cores; at most {DESCRIPTORS_MOST} descriptors are possible",
-            self.card.receive_ring.value,
-            p.cores.value
-        );
-        Ok(())
     }
 
     /// Lengths of frames, in turns.

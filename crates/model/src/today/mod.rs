@@ -9,6 +9,7 @@
 //! core's writes take from another's cache; several sockets.
 
 mod card;
+mod check;
 mod cores;
 pub mod machine;
 pub mod router;

@@ -253,27 +253,47 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
 
 #[test]
 fn what_does_not_fit_together_is_refused() {
-    for (old, new, said) in [
-        ("name = \"server-2x100g\"", "name = \"../x\"", "the name '../x' is to be of letters"),
-        ("\"4800 MT/s\"", "\"2400 MT/s\"", "memory of 2400 MT/s; this kind has 3200 to 8800"),
-        ("\"2 ways\"", "\"16 ways\"", "cards write into 16 ways of a cache that has 15"),
-        ("\"16 lanes\"", "\"12 lanes\"", "12 lanes; possible are 1, 2, 4, 8, 16"),
-        ("\"512 KiB\"", "\"1 KiB\"", "receive_fifo: a frame of 1518 bytes does not fit into 1024"),
-        ("\"16 KiB\"", "\"128 bytes\"", "room of 128 bytes is less than a packet's data, 256"),
-        ("A = 594", "A = 20", "a frame of 20 bytes; possible are 64 to 9216"),
-        ("7a4A1g", "7a4B1g", "letter 'B' has no length"),
-        ("\"100 %\", assumed = \"the wires", "\"0 %\", assumed = \"the wires", "a load of nothing"),
-        ("\"1024 descriptors\"", "\"65536 descriptors\"", ""),
+    let line = |text: &str| TEXT.lines().position(|line| line.starts_with(text)).expect("there") + 1;
+    for (old, new, at, said) in [
+        ("name = \"server-2x100g\"", "name = \"../x\"", "name", "the name '../x' is to be of letters"),
+        ("\"4800 MT/s\"", "\"2400 MT/s\"", "transfers", "memory of 2400 MT/s; this kind has 3200 to 8800"),
+        ("\"85 %\"", "\"0 %\"", "usable", "nothing is usable; possible is more than 0 %"),
+        ("\"2 ways\"", "\"16 ways\"", "card_ways", "cards write into 16 ways of a cache that has 15"),
+        ("\"16 lanes\"", "\"12 lanes\"", "lanes", "slot 'a' has 12 lanes; possible are 1, 2, 4, 8, 16"),
+        ("\"16 KiB\"", "\"128 bytes\"", "posted_data", "room of 128 bytes is less than a packet's data, 256"),
+        ("\"8 %\"", "\"60 %\"", "link_layer", "more than half of it; possible are 0 to 50 %"),
+        (
+            "\"512 KiB\"",
+            "\"1 KiB\"",
+            "receive_fifo",
+            "receive_fifo: a frame of 1518 bytes does not fit into 1024",
+        ),
+        (
+            "\"256 KiB\"",
+            "\"1 KiB\"",
+            "transmit_fifo",
+            "transmit_fifo: a frame of 1518 bytes does not fit into 1024",
+        ),
+        ("A = 594", "A = 20", "sizes", "a frame of 20 bytes; possible are 64 to 9216"),
+        ("7a4A1g", "7a4B1g", "sizes", "letter 'B' has no length"),
+        ("\"100 %\", assumed = \"the wires", "\"0 %\", assumed = \"the wires", "load", "a load of nothing"),
     ] {
-        if said.is_empty() {
-            let many = TEXT.replace("count = 2", "count = 64").replace(old, new);
-            let error = Plan::parse(&many, "mine.toml").expect_err("too many").to_string();
-            assert!(error.contains("at most 4000000 descriptors"), "{error}");
-        } else {
-            let text = refused(old, new);
-            assert!(text.starts_with("mine.toml: ") && text.contains(said), "{old} -> {new}: {text}");
-        }
+        let text = refused(old, new);
+        let at = format!("mine.toml, line {}: ", line(at));
+        assert!(text.starts_with(&at) && text.contains(said), "{old} -> {new}: {text}");
     }
+    // Values may be possible each by itself and together be too many.
+    let many = TEXT
+        .replace("count = 2", "count = 64")
+        .replace("receive_ring = { value = \"1024", "receive_ring = { value = \"65536");
+    let error = Plan::parse(&many, "mine.toml").expect_err("too many").to_string();
+    assert!(error.starts_with(&format!("mine.toml, line {}: 64 ports", line("receive_ring"))), "{error}");
+    assert!(error.ends_with("at most 4000000 descriptors are possible"), "{error}");
+    let many = TEXT.replace("count = 2", "count = 64")
+        + "\n[[ports]]\nslot = \"a\"\ncount = 1\n\
+        speed = { value = \"100 Gbit/s\", assumed = \"as the others\" }\n";
+    let error = Plan::parse(&many, "mine.toml").expect_err("too many").to_string();
+    assert!(error.starts_with(&format!("mine.toml, line {}: 65 ports", line("[[ports]]"))), "{error}");
 }
 
 #[test]

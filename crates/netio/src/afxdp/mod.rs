@@ -33,6 +33,7 @@ use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Capabilities, Events, Port, Queue};
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{XdpLink, XdpMode};
+use causeway_packet::pool;
 pub use demand::Demand;
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 use rx::AfXdpRx;
@@ -75,6 +76,11 @@ impl Default for Options {
 /// another XDP program or socket on the interface, an interface or kernel without AF_XDP.
 pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let interface = Interface::open(name)?;
+    if pool::config().mode != pool::Mode::Recycle {
+        let what = format!("{name}: AF_XDP needs the packet pool that recycles its frames");
+        let help = "run without --no-recycling, or have the port opened by METHOD PACKET";
+        return Err(Error::new(ErrorKind::Unsupported, what).help(help));
+    }
     if options.take == Take::All {
         // Who owns the interface expects all its frames; in transit the kernel takes those that do not fit.
         interface.check_mtu(XDP_HEADROOM)?;

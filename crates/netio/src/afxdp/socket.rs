@@ -75,10 +75,6 @@ static BOUND: Mutex<Vec<Weak<Socket>>> = Mutex::new(Vec::new());
 /// [`ErrorKind::Unsupported`] if the driver lacks the mode; [`ErrorKind::Busy`] if another socket has the queue.
 pub fn bind(wanted: &Wanted<'_>) -> Result<(Arc<Socket>, Rings)> {
     let name = &wanted.interface.name;
-    if pool::config().mode != pool::Mode::Recycle {
-        let what = format!("{name}: AF_XDP needs the recycling packet pool");
-        return Err(Error::new(ErrorKind::Unsupported, what));
-    }
     // Held until the new socket is listed, so that two ports opened at once do not register two UMEMs.
     let mut bound = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
     bound.retain(|w| w.strong_count() > 0);

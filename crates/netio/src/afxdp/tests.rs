@@ -53,7 +53,11 @@ fn forward_one_way(options: &Options) {
     }
     let counters = b.queues[0].tx.statistics().list();
     assert_eq!(counter(&counters, "tx_packets"), 44);
-    assert_eq!(counter(&counters, "tx_live_packets") > 0, b.mode.contains("live-frame transmission of"));
+    let live = counter(&counters, "tx_live_packets");
+    assert_eq!(live > 0, b.mode.contains("live-frame transmission of"));
+    // What went by the ring was cleaned out of it, in one go or in several.
+    let (cleanings, cleaned) = (counter(&counters, "tx_cleanings"), counter(&counters, "tx_cleaned_frames"));
+    assert!(cleaned == 44 - live && (2..=cleaned).contains(&cleanings), "{counters:?}");
     assert_eq!(counter(&a.queues[0].rx.statistics().list(), "rx_packets"), 44);
     assert_eq!(counter(&a.queues[0].rx.statistics().list(), "xdp_taken"), 44);
 }

@@ -40,7 +40,7 @@ pub struct AfXdpTx {
     /// Packets since the last flush, which decides how they go, if there are two ways. None while it does.
     gathered: Option<Box<Batch>>,
     flushes_without_progress: u32,
-    counts: Arc<Tally<9>>,
+    counts: Arc<Tally<11>>,
 }
 
 /// The numbers of a transmitting half.
@@ -58,7 +58,10 @@ const NO_ROOM: usize = 7;
 /// Packets that were taken and that the kernel did not take before the half was dropped. Those that were in the ring are
 /// among those that went there too.
 const CLOSED: usize = 8;
-const NAMES: [&str; 9] = [
+/// How often the completion ring was cleaned, of those times that there was something in it, and of how many frames.
+const CLEANINGS: usize = 9;
+const CLEANED: usize = 10;
+const NAMES: [&str; 11] = [
     "tx_packets",
     "tx_bytes",
     "tx_ring_full",
@@ -68,6 +71,8 @@ const NAMES: [&str; 9] = [
     "tx_drop_too_short",
     "tx_drop_no_headroom",
     "tx_drop_closed",
+    "tx_cleanings",
+    "tx_cleaned_frames",
 ];
 
 /// Room for what the device is told of the packet and tells of it.
@@ -109,6 +114,8 @@ impl AfXdpTx {
         if left == 0 {
             return;
         }
+        self.counts.add(CLEANINGS, 1);
+        self.counts.add(CLEANED, left as u64);
         while left > 0 {
             let n = left.min(BATCH);
             addresses[..n].fill_with(|| self.completion.read());
@@ -279,7 +286,7 @@ impl Tx for AfXdpTx {
 
 /// All numbers of a transmitting half.
 struct TxStatistics {
-    counts: Arc<Tally<9>>,
+    counts: Arc<Tally<11>>,
     live: Option<Arc<dyn Statistics>>,
     seen: Seen,
 }

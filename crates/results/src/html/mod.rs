@@ -3,17 +3,19 @@
 //! What is shown follows from the document alone, whoever wrote it. Series whose names differ in the first part only,
 //! up to the first `/`, are of one kind of thing: they share a chart, and a table where they have one point each. Where their
 //! quantity is a part of something, the chart has them on top of each other, without those that are nothing throughout.
-//! Frames that came [otherwise than they were sent](IRREGULAR) are in a table, if there were any. Traces, of which the x is a
-//! count of trials, are folded away; so are variations of delay, what was seen inside of devices and the table of everything. The document itself is in the page. A script shows numbers at the points, hides lines, sorts tables and
-//! changes between light and dark; without it all is there too.
+//! Frames that came [otherwise than they were sent](IRREGULAR) are in a table, if there were any; so is what a search says
+//! [beside a load](UPPER). Traces, of which the x is a count of trials, are folded away; so are variations of delay, what was seen
+//! inside of devices, unless [a paper](PAPER) has numbers of it, and the table of everything. The document itself is in the page.
+//! A script shows numbers at the points, hides lines, sorts tables and changes between light and dark; without it all is there too.
 
+mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::chart::{self, Chart, DrawError, Line, Plot, Scale};
 use crate::document::{Axis, Document, Measurement, Series};
-use crate::stats::{self, Comparison, Interval, SEED};
-use std::fmt::Write;
+use crate::stats::{self, Interval, SEED};
+use table::{some, table, with_rates};
 
 /// Units whose values span powers of ten.
 const LOGARITHMIC: [&str; 3] = ["ns", "us", "ms"];
@@ -24,8 +26,16 @@ const INSIDE: &str = "inside ";
 /// Quantities of frames that came otherwise than they were sent, in the order in which they are told.
 pub const IRREGULAR: [&str; 4] =
     ["duplicated frames", "reordered frames", "corrupt frames", "foreign frames"];
+/// What is told beside a load that a search found: the least load that is too high.
+pub const UPPER: &str = "upper bound";
+/// What is told beside a load that a search found: the forwarding rate that can be expected there.
+pub const CONDITIONAL: &str = "conditional throughput";
+/// How settings begin that say what was not measured.
+pub const NOT_MEASURED: &str = "not measured: ";
 /// The quantity of how much delay varies.
 pub const VARIATION: &str = "delay variation";
+/// How names of series begin that are single numbers of a paper, for the series whose name follows: they lie on its chart.
+pub const PAPER: &str = "the paper: ";
 /// How quantities begin whose series are parts of one whole.
 const PART: &str = "part of ";
 
@@ -44,19 +54,26 @@ pub fn page(title: &str, document: &Document) -> Result<String, crate::Error> {
     page += &format!("<p class=\"soft\"><code>{}</code></p>\n", text(&document.run.command.join(" ")));
     let kinds = kinds(document);
     let (traces, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.is_trace());
-    let (inside, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.name.starts_with(INSIDE));
+    let (inside, kinds): (Vec<_>, Vec<_>) =
+        kinds.into_iter().partition(|kind| kind.name.starts_with(INSIDE) && !kind.has_paper());
     let (irregular, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(Kind::is_irregular);
     let (varied, kinds): (Vec<_>, Vec<_>) =
         kinds.into_iter().partition(|kind| kind.series[0].quantity == VARIATION);
+    let (bounds, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(Kind::is_bound);
     page += "<h2>In numbers</h2>\n";
+    page += &not_measured(document);
     let told = kinds.iter().filter(|kind| !kind.is_curve() || kind.is_by_length());
-    page += &table(document, told.flat_map(|kind| &kind.series).copied());
+    page += &with_rates(document, told.flat_map(|kind| &kind.series).copied());
     for kind in kinds.iter().filter(|kind| kind.is_curve()) {
         page += &format!("<h2>{}</h2>\n{}", text(&kind.name), kind.chart().map_err(drawn)?);
     }
+    if !bounds.is_empty() {
+        page += "<h2>Beside the loads that were searched</h2>\n";
+        page += &table(document, bounds.iter().flat_map(|kind| &kind.series).copied());
+    }
     if !irregular.is_empty() {
         page += "<h2>Frames that came otherwise than they were sent</h2>\n";
-        page += &some(document, &irregular);
+        page += &some(document, irregular.iter().flat_map(|kind| &kind.series).copied());
     }
     if !varied.is_empty() {
         page += "<h2>How much delay varied</h2>\n";
@@ -77,23 +94,6 @@ pub fn page(title: &str, document: &Document) -> Result<String, crate::Error> {
     page += &json.replace('<', "\\u003c");
     page += &format!("</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     Ok(page)
-}
-
-/// A table of what is not zero, or that nothing is.
-fn some(document: &Document, kinds: &[Kind<'_>]) -> String {
-    let is_some = |one: &Measurement| one.repetitions.iter().any(|value| *value != 0.0);
-    let all = kinds.iter().flat_map(|kind| &kind.series);
-    let some: Vec<Series> = all
-        .map(|series| Series {
-            measurements: series.measurements.iter().filter(|one| is_some(one)).cloned().collect(),
-            ..(*series).clone()
-        })
-        .filter(|series| !series.measurements.is_empty())
-        .collect();
-    if some.is_empty() {
-        return format!("<p>None: no {}.</p>\n", IRREGULAR.join(", no "));
-    }
-    table(document, some.iter())
 }
 
 /// Charts that are shown when they are asked for.
@@ -136,6 +136,10 @@ fn parts(series: &Series) -> (&str, &str) {
     series.name.split_once('/').unwrap_or(("", &series.name))
 }
 
+fn is_paper(series: &Series) -> bool {
+    series.name.starts_with(PAPER)
+}
+
 fn kinds(document: &Document) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     for series in &document.series {
@@ -160,13 +164,22 @@ impl Kind<'_> {
         IRREGULAR.contains(&self.series[0].quantity.as_str())
     }
 
+    fn is_bound(&self) -> bool {
+        [UPPER, CONDITIONAL].contains(&self.series[0].quantity.as_str())
+    }
+
     /// Whether it is a result for each length of frames.
     fn is_by_length(&self) -> bool {
         self.series[0].x.as_ref().is_some_and(|axis| axis.quantity == "frame length")
     }
 
+    fn has_paper(&self) -> bool {
+        self.series.iter().any(|series| is_paper(series))
+    }
+
     fn is_curve(&self) -> bool {
-        self.series.iter().any(|series| series.measurements.len() > 1)
+        let has_place = self.series[0].x.is_some();
+        self.series.iter().any(|series| series.measurements.len() > 1) || has_place && self.has_paper()
     }
 
     fn chart(&self) -> Result<String, DrawError> {
@@ -181,7 +194,8 @@ impl Kind<'_> {
         };
         let shown: Vec<&Series> = self.series.iter().filter(is_shown).copied().collect();
         let line = |series: &&Series| {
-            Line::of(Some(parts(series).0).filter(|of| !of.is_empty()).unwrap_or("values"), series)
+            let of = Some(parts(series).0).filter(|of| !of.is_empty()).unwrap_or("values");
+            Line { joined: !is_paper(series), ..Line::of(of, series) }
         };
         let x = first.x.clone().unwrap_or(Axis { quantity: String::new(), unit: String::new() });
         let lines = shown.iter().map(line).collect();
@@ -193,19 +207,19 @@ impl Kind<'_> {
         let values = Axis { quantity: first.quantity.clone(), unit: first.unit.clone() };
         let chart = Chart { title: self.name.clone(), source, values, scale, plot };
         let svg = chart.svg()?;
-        let lines: Vec<_> = shown.iter().map(|series| (line(series).name, points(series))).collect();
+        let lines: Vec<_> = shown.iter().map(|series| (line(series), points(series))).collect();
         Ok(figure(&svg, &lines))
     }
 }
 
 /// A chart inside of a page, and what there is to say of its points.
-fn figure(svg: &str, lines: &[(String, Vec<String>)]) -> String {
+fn figure(svg: &str, lines: &[(Line, Vec<String>)]) -> String {
     // What an SVG file begins with has no place there, and the page has the colours.
     let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
     let (head, rest) = svg.split_once("<style>").unwrap_or((svg, ""));
     let shapes = rest.split_once("</style>\n").map_or("", |(_, shapes)| shapes);
-    let lines: Vec<_> =
-        lines.iter().map(|(name, points)| serde_json::json!({ "name": name, "points": points })).collect();
+    let entry = |(line, points): &(Line, Vec<String>)| serde_json::json!({ "name": line.name, "joined": line.joined, "points": points });
+    let lines: Vec<_> = lines.iter().map(entry).collect();
     let json = serde_json::Value::from(lines).to_string().replace('<', "\\u003c");
     format!("<figure>\n{head}{shapes}<script type=\"application/json\">{json}</script>\n</figure>\n")
 }
@@ -240,47 +254,10 @@ fn ends(interval: Option<Interval>) -> String {
     interval.map_or(String::new(), |i| format!("{} to {}", number(i.low), number(i.high)))
 }
 
-fn compare(document: &Document, series: &Series, one: &Measurement) -> Option<Comparison> {
-    let baseline = document.series(series.baseline.as_deref()?)?;
-    let other = baseline.measurements.iter().find(|other| other.x == one.x)?;
-    stats::compare(&one.repetitions, &other.repetitions, SEED)
-}
-
-fn table<'a>(document: &Document, series: impl Iterator<Item = &'a Series>) -> String {
-    let mut rows = String::new();
-    for series in series {
-        for one in &series.measurements {
-            let Some(median) = stats::median(&one.repetitions) else { continue };
-            let x = match (&series.x, one.x) {
-                (Some(axis), Some(x)) => format!("{} {}", number(x), axis.unit),
-                _ => String::new(),
-            };
-            let ratio = compare(document, series, one).map_or(String::new(), |found| {
-                let interval = ends(found.interval);
-                let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
-                format!("{:.2}{interval}", found.ratio)
-            });
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                rows,
-                "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{} {}</td><td class=\"n soft\">{}</td>\
-                 <td class=\"n\">{}</td><td>{}</td><td class=\"soft\">{}</td></tr>",
-                text(&series.name),
-                text(&x),
-                number(median),
-                text(&series.unit),
-                ends(stats::median_interval(&one.repetitions, SEED)),
-                ratio,
-                one.source.name(),
-                text(&one.note),
-            );
-        }
-    }
-    format!(
-        "<div class=\"wide\"><table>\n<tr><th class=\"sorts\">what</th><th class=\"sorts\">at</th>\
-         <th class=\"sorts\">median</th><th>95 % interval</th><th class=\"sorts\">times its baseline</th><th></th>\
-         <th class=\"sorts\">note</th></tr>\n{rows}</table></div>\n"
-    )
+/// What there are no numbers of, and why.
+fn not_measured(document: &Document) -> String {
+    let told = document.run.settings.iter().filter(|(name, _)| name.starts_with(NOT_MEASURED));
+    told.map(|(name, why)| format!("<p>{}: {}.</p>\n", text(name), text(why))).collect()
 }
 
 fn provenance(document: &Document) -> String {

@@ -25,7 +25,8 @@
   // A line is as many circles as it has points, then its path and its intervals, up to the next line's circles. Parts of
   // a whole are a polygon each, and all circles come behind those.
   const shapes = (svg, lines) => {
-    const circles = [...svg.querySelectorAll("circle")];
+    // The legend's come first: one for each line whose points are not joined.
+    const circles = [...svg.querySelectorAll("circle")].slice(lines.filter((line) => !line.joined).length);
     const total = lines.reduce((sum, line) => sum + line.points.length, 0);
     if (circles.length !== total) return [];
     const areas = [...svg.querySelectorAll("polygon")];

@@ -110,6 +110,59 @@ fn what_is_inside_is_folded_and_results_by_length_are_in_the_table() {
 }
 
 #[test]
+fn frames_a_second_are_told_as_a_part_of_the_line_rate_and_in_bits() {
+    let mut document = Document::new(Run::default());
+    let of = |name: &str, unit: &str, value: f64| {
+        let mut series = Series::single(name, "load", unit, Measurement::measured([value]));
+        series.x = Some(Axis { quantity: "frame length".to_owned(), unit: "bytes".to_owned() });
+        series.measurements[0].x = Some(64.0);
+        series
+    };
+    document.series.extend([
+        of("kernel/NDR", "frames/s", 744_048.0),
+        of("line rate/NDR", "frames/s", 1_488_095.0),
+        of("kernel/PDR", "frames/s", 1e6),
+        of("kernel/buffer time", "us", 50.0),
+    ]);
+    let page = page("t", &document).expect("a page");
+    let (told, all) = page.split_once("<summary>All measurements").expect("two tables");
+    let row = |name: &str| {
+        let row = told.split("<tr>").find(|row| row.starts_with(&format!("<td>{name}</td>"))).expect("a row");
+        let cells: Vec<&str> =
+            row.split("<td").map(|cell| cell.split(['>', '<']).nth(1).unwrap_or("")).collect();
+        cells[6..9].iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>()
+    };
+    // With 20 bytes of preamble and gap, half of a gigabit; 64 bytes of 84 are the frame's.
+    assert_eq!(row("kernel/NDR"), ["50.0", "0.5000", "0.3810"]);
+    assert_eq!(row("line rate/NDR"), ["100.0", "1.0000", "0.7619"]);
+    assert_eq!(row("kernel/PDR"), ["", "0.6720", "0.5120"], "its line rate is not known");
+    assert_eq!(row("kernel/buffer time"), ["", "", ""]);
+    assert!(told.contains("<th>% of line rate</th><th>Gbit/s, L1</th><th>Gbit/s, L2</th>"));
+    assert!(!all.contains("Gbit/s"), "the table of everything has no more than the document");
+}
+
+#[test]
+fn what_stands_beside_a_load_is_in_a_table_of_its_own() {
+    let mut document = document();
+    for (what, name) in
+        [(UPPER, "kernel/NDR, upper bound"), (CONDITIONAL, "kernel/NDR, conditional throughput")]
+    {
+        let mut series = document.series[0].clone();
+        (series.name, series.quantity) = (name.to_owned(), what.to_owned());
+        document.series.push(series);
+    }
+    let why = ("not measured: delay of kernel".to_owned(), "it has <no> PDR".to_owned());
+    document.run.settings.extend([why]);
+    let page = page("t", &document).expect("a page");
+    let (head, rest) = page.split_once("<h2>Beside the loads that were searched</h2>").expect("a part");
+    let part = rest.split("<h2>").next().expect("its text");
+    for name in ["kernel/NDR, upper bound", "kernel/NDR, conditional throughput"] {
+        assert!(part.contains(&format!("<td>{name}</td>")) && !head.contains(name), "{name}");
+    }
+    assert!(head.contains("<p>not measured: delay of kernel: it has &lt;no&gt; PDR.</p>"), "{head}");
+}
+
+#[test]
 fn parts_of_a_whole_are_stacked_without_those_that_are_nothing() {
     let mut document = document();
     let mut parts: Vec<Series> = document.series.iter().filter(|one| one.x.is_some()).cloned().collect();
@@ -200,5 +253,29 @@ fn the_page_of_a_known_document_has_what_it_had() {
     assert!(
         kept == found,
         "src/html/outline.txt is not of this page; WRITE_OUTLINE=1 writes it anew:\n{found}"
+    );
+}
+
+/// A paper's numbers lie on the chart of what they are numbers of, as rings; it is then not folded away, and one point is enough.
+#[test]
+fn numbers_of_a_paper_are_points_on_the_chart() {
+    let mut document = document();
+    let mut curve = document.series[1].clone();
+    curve.name = "idle/inside kernel".to_owned();
+    curve.measurements.truncate(1);
+    let paper = Series { name: format!("{PAPER}{}", curve.name), ..curve.clone() };
+    document.series = vec![curve];
+    let folded = page("t", &document).expect("a page");
+    assert!(folded.contains("<summary>inside kernel</summary>"));
+    document.series.push(paper);
+    let page = page("t", &document).expect("a page");
+    assert!(page.contains("<h2>inside kernel</h2>") && !page.contains("<summary>inside kernel</summary>"));
+    let (_, figure) = page.split_once("<figure>").expect("a figure");
+    let (figure, _) = figure.split_once("</figure>").expect("its end");
+    // One is the legend's, which the script leaves out.
+    assert_eq!((figure.matches("r=\"5\"").count(), figure.matches("r=\"3\"").count()), (2, 1));
+    assert!(
+        figure.contains("\"joined\":false") && figure.contains("\"name\":\"the paper: idle\""),
+        "{figure}"
     );
 }

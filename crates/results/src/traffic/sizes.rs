@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Lengths of a genome's small letters (RFC 6985 §4).
 const LETTERS: [(char, u32); 7] =
@@ -74,6 +75,27 @@ impl Sizes {
         match sequence.iter().find(|&&length| length > LONGEST_FRAME) {
             Some(_) => Err(format!("a frame has at most {LONGEST_FRAME} bytes")),
             None => Ok(sequence),
+        }
+    }
+}
+
+impl fmt::Display for Sizes {
+    /// As a description has it behind `size.`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sizes::Fixed(length) => write!(f, "fixed = {length}"),
+            Sizes::Sweep { first, last, step } => {
+                write!(f, "sweep = {{ first = {first}, last = {last}, step = {step} }}")
+            }
+            Sizes::Mix { genome, custom } => {
+                write!(f, "mix = {{ genome = \"{genome}\"")?;
+                let all: Vec<String> =
+                    custom.iter().map(|(letter, length)| format!("{letter} = {length}")).collect();
+                if !all.is_empty() {
+                    write!(f, ", custom = {{ {} }}", all.join(", "))?;
+                }
+                f.write_str(" }")
+            }
         }
     }
 }

@@ -1,6 +1,10 @@
 //! What a search is for, and how the trials at one load are judged (RFC 9971, appendices A and B).
 
 const NS_PER_S: u64 = 1_000_000_000;
+/// Name of the goal that bursts and recovery go by.
+pub const NDR: &str = "NDR";
+/// Name of the goal that delay and what happens to a device go by.
+pub const PDR: &str = "PDR";
 
 /// A search goal (RFC 9971 §4.5).
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +48,7 @@ impl Goal {
     /// The non-drop rate of FD.io's CSIT: no loss in half of 21 trials of one second.
     pub fn ndr() -> Goal {
         Goal {
-            name: "NDR".to_owned(),
+            name: NDR.to_owned(),
             final_duration_ns: NS_PER_S,
             duration_sum_ns: 21 * NS_PER_S,
             loss_ratio: 0.0,
@@ -56,7 +60,7 @@ impl Goal {
 
     /// The partial-drop rate of FD.io's CSIT: as the non-drop rate, with a loss of half a percent.
     pub fn pdr() -> Goal {
-        Goal { name: "PDR".to_owned(), loss_ratio: 0.005, ..Goal::ndr() }
+        Goal { name: PDR.to_owned(), loss_ratio: 0.005, ..Goal::ndr() }
     }
 
     /// The same with trials of this duration in nanoseconds, as many as before.

@@ -15,7 +15,7 @@ mod goal;
 #[cfg(test)]
 mod tests;
 
-pub use goal::{Bound, Goal, Sums, Trial};
+pub use goal::{Bound, Goal, NDR, PDR, Sums, Trial};
 
 use super::{Outcome, Procedure, Request};
 use std::collections::BTreeMap;

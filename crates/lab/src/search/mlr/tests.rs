@@ -175,6 +175,22 @@ fn goals_share_their_trials() {
     assert!(both.1 < 2 * ndr.1, "{} and {}", both.1, ndr.1);
 }
 
+/// Throughput is judged by one trial at a load: it leads the others to where they look, and costs less than it saves.
+#[test]
+fn throughput_of_short_trials_costs_nothing_beside_the_others() {
+    let goals = crate::run::Preset::quick().goals();
+    for capacity in [3_000.0, 80_000.0, 123_456.0, 400_000.0, 777_777.0, 990_000.0] {
+        let all = search(goals.clone(), capacity, 1_000, 1_000_000);
+        let two = search(goals[1..].to_vec(), capacity, 1_000, 1_000_000);
+        assert!(all.1 <= two.1, "{capacity}: {} trials, and {} without it", all.1, two.1);
+        let bounds =
+            |result: &GoalResult| (result.lower_fps.expect("found"), result.upper_fps.expect("found"));
+        let (throughput, ndr) = (bounds(&all.0[0]), bounds(&all.0[1]));
+        assert_eq!(throughput, ndr, "a device without noise");
+        assert!(throughput.0 as f64 <= capacity && capacity < throughput.1 as f64);
+    }
+}
+
 #[test]
 fn a_device_beyond_the_range_has_an_irregular_result() {
     let (results, made, _) = search(vec![Goal::rfc2544().shortened(S)], 2e6, 1_000, 1_000_000);

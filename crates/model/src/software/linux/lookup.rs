@@ -108,6 +108,14 @@ impl Routes {
         Some(Routes { lookup, structures, costs, reads: Vec::new() })
     }
 
+    /// Entries of the route cache that hold a flow, and all that there are; none without one.
+    pub fn entries(&self) -> [usize; 2] {
+        match &self.structures {
+            Structures::Cache(cache) => [cache.active(), cache.total()],
+            Structures::Radix(_) | Structures::Trie(_) | Structures::Rules(_) => [0, 0],
+        }
+    }
+
     /// Looks up the packet of this number. Says what that takes beside waiting for memory.
     pub fn look_up(&mut self, number: u64) -> Time {
         let Routes { lookup, structures, costs, reads } = self;

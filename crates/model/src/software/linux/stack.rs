@@ -154,6 +154,11 @@ impl Stack {
         self.backlog.len()
     }
 
+    /// Entries of the route cache that hold a flow, and all that there are.
+    pub fn cache_entries(&self) -> [usize; 2] {
+        self.routes.as_ref().map_or([0, 0], Routes::entries)
+    }
+
     pub(super) fn leaves_to_click(&self) -> bool {
         self.click.is_some()
     }

@@ -1,7 +1,9 @@
 //! Programs that run while the tables change.
 
 mod check;
+mod full;
 mod mixed;
+mod recorded;
 
 use super::*;
 use crate::commands::up::policy::Policies;

@@ -1,40 +1,20 @@
 //! Classifications as diagrams: the same answers in fewer steps.
 
+mod firewall;
+mod time;
+
 use causeway_engine::harness::Harness;
 use causeway_engine::ir::{Alu, At, Base, End, Op, Outcome, Program, Test, Value};
 use causeway_fastpath::as_diagram;
 use causeway_packet::Packet;
 use fastrand::Rng;
+use firewall::{Sent, packets, pattern_of, rules};
 
 /// What an element lowers to.
 fn program(class: &str, config: &str, outputs: usize) -> Program {
     let spec = causeway_elements::library().get(class).expect("a class");
     let h = Harness::new(spec, config, 1, outputs).unwrap_or_else(|why| panic!("{config}: {why:?}"));
     h.lower().expect("a program")
-}
-
-/// An IPv4 packet, behind an Ethernet header, with its headers marked.
-struct Sent {
-    protocol: u8,
-    from: [u8; 4],
-    to: [u8; 4],
-    ports: [u16; 2],
-}
-
-impl Sent {
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![0; 14 + 20 + 20];
-        bytes[12] = 8;
-        bytes[14] = 0x45;
-        bytes[17] = 40;
-        bytes[22] = 64;
-        bytes[23] = self.protocol;
-        bytes[26..30].copy_from_slice(&self.from);
-        bytes[30..34].copy_from_slice(&self.to);
-        bytes[34..36].copy_from_slice(&self.ports[0].to_be_bytes());
-        bytes[36..38].copy_from_slice(&self.ports[1].to_be_bytes());
-        bytes
-    }
 }
 
 fn marked(bytes: &[u8], network: usize, transport: usize) -> Packet {
@@ -87,42 +67,17 @@ fn steps(program: &Program, data: &[u8], [network, transport]: [usize; 2]) -> (u
     }
 }
 
-/// A hundred rules as administrators write them: servers, networks that may not, services.
-fn firewall() -> Vec<String> {
-    let rule = |n: u16| match n % 4 {
-        0 => format!("allow tcp and dst host 10.1.{}.{} and dst port {}", n / 16, n, 1000 + n),
-        1 => format!("deny src net 10.{}.0.0/16 and dst net 10.{}.0.0/16", 20 + n, 120 + n),
-        2 => format!("allow udp and src net 192.168.{n}.0/24 and dst port {}", 5000 + n),
-        _ => format!("deny tcp and src host 172.16.{n}.1 and dst net 10.2.{n}.0/24"),
-    };
-    (0..100).map(rule).chain(["deny all".to_owned()]).collect()
-}
-
 #[test]
 fn a_hundred_rules_take_a_tenth_of_the_steps() {
-    let rules = firewall();
+    let rules = rules();
     let shared = program("IPFilter", &rules.join(", "), 1);
     let diagram = as_diagram(program("IPFilter", &rules.join(", "), 1));
     // What each rule takes by itself, and whether it applies.
-    let alone: Vec<Program> = rules
-        .iter()
-        .map(|rule| {
-            let pattern = rule.split_once(' ').map_or("all", |(_, pattern)| pattern);
-            program("IPClassifier", &format!("{pattern}, -"), 2)
-        })
-        .collect();
-    let packets = [
-        ("a TCP packet that no rule is about", Sent { protocol: 6, from: [9; 4], to: [8; 4], ports: [1, 2] }),
-        (
-            "a UDP packet that no rule is about",
-            Sent { protocol: 17, from: [9; 4], to: [8; 4], ports: [1, 2] },
-        ),
-        ("the first rule's", Sent { protocol: 6, from: [9; 4], to: [10, 1, 0, 0], ports: [7, 1000] }),
-        ("the last rule's", Sent { protocol: 6, from: [172, 16, 99, 1], to: [10, 2, 99, 9], ports: [7, 80] }),
-    ];
+    let alone: Vec<Program> =
+        rules.iter().map(|rule| program("IPClassifier", &format!("{}, -", pattern_of(rule)), 2)).collect();
     let (mut worst, headers) = ([0; 3], [14, 34]);
     println!("{:38} {:>12} {:>6} {:>8}", "steps", "rule by rule", "list", "diagram");
-    for (name, sent) in packets {
+    for (name, sent) in packets() {
         let bytes = sent.bytes();
         let mut by_rule = 0;
         for rule in &alone {
