@@ -1,10 +1,11 @@
 //! Machines of today and what is asked of them, from a TOML file: each value with its unit and where it comes from.
 
+use super::graph::{Configuration, Networks};
 use crate::dram::Standard;
 use crate::link::Link;
 use crate::machine::{
     BitRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows, Frequency, Generation,
-    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Ways, from_toml, line, values,
+    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Value, Ways, from_toml, line, values,
 };
 use crate::pcie::PcieParameters;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -12,6 +13,7 @@ use causeway_results::traffic::Sizes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use toml::Spanned;
 
 /// Ports that a machine has at most.
@@ -49,6 +51,12 @@ pub struct Plan {
     pub software: Software,
     /// What comes in.
     pub traffic: Traffic,
+    /// What element classes cost here, where it is not what they cost elsewhere.
+    #[serde(default)]
+    pub element: BTreeMap<String, ElementValues>,
+    /// What the cores run instead of a mechanism, if it is a graph.
+    #[serde(skip)]
+    pub graph: Option<Arc<Configuration>>,
 }
 
 values! {
@@ -154,6 +162,18 @@ values! {
         ;
         /// Lengths of frames, with checksum.
         sizes: Sizes,
+        /// The networks behind the first ports, where a graph looks for them.
+        networks: Option<Vec<String>>,
+    }
+    /// What elements of a class take.
+    ElementValues {
+        /// A packet.
+        packet: Cycles,
+        /// A visit: a call with a batch of packets, or with none.
+        visit: Cycles,
+        ;
+        /// Lines of the table of routes that a packet reads, if it does.
+        table: Option<Value<Count>>,
     }
     /// Ports in a slot.
     Ports {
@@ -320,6 +340,7 @@ impl Plan {
             );
         }
         ensure!(self.traffic.load.value > 0, "a load of nothing");
+        Networks::new(self.traffic.networks.as_deref().unwrap_or_default(), ports)?;
         let rings = (ports as u64) * p.cores.value * self.card.receive_ring.value;
         ensure!(
             rings <= DESCRIPTORS_MOST,
