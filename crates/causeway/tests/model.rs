@@ -57,10 +57,10 @@ fn a_graph_runs_on_a_machine() {
     assert!(said(&["what-if", "--print", "elements"]).contains("[element.IPLookup]"));
     // A class that nobody knows the cost of.
     let mine = folder.join("mine.click");
-    std::fs::write(&mine, "FromDevice(eth0)\n-> CoDel\n-> Discard;").expect("written");
+    std::fs::write(&mine, "FromDevice(eth0) -> Queue\n-> CoDel\n-> Discard;").expect("written");
     let mine = mine.to_string_lossy().into_owned();
     let error = refused(&["what-if", "board-2x1g", "--graph", &mine]);
-    assert!(error.contains("mine.click:") && !error.contains("panicked"), "{error}");
+    assert!(error.contains("mine.click:2: nobody says what CoDel@3 :: CoDel costs"), "{error}");
     let error = refused(&["what-if", "board-2x1g", "--graph", "/nowhere/mine.click"]);
     assert!(error.contains("/nowhere/mine.click"), "{error}");
     std::fs::remove_dir_all(&folder).expect("removed");
