@@ -41,6 +41,32 @@ fn a_copy_of_a_ready_machine_can_be_changed_and_asked() {
 }
 
 #[test]
+fn a_graph_runs_on_a_machine() {
+    let folder = folder("graph");
+    let out = folder.to_string_lossy().into_owned();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/forward.click");
+    let answer = said(&["what-if", "board-2x1g", "--graph", file, "-D", "dev0=lan", "--out", &out]);
+    assert!(answer.contains("forward.click on lan, eth1, zero-copy"), "{answer}");
+    assert!(
+        answer.contains("processor time by element") && answer.contains("routes :: IPLookup"),
+        "{answer}"
+    );
+    assert!(answer.contains("what goes first") && !answer.contains("mechanism kernel"), "{answer}");
+    let json = std::fs::read_to_string(folder.join("model-what-if-board-2x1g.json")).expect("written");
+    assert!(json.contains("routes :: IPLookup/processor time") && !json.contains("\"measured\""));
+    assert!(said(&["what-if", "--print", "elements"]).contains("[element.IPLookup]"));
+    // A class that nobody knows the cost of.
+    let mine = folder.join("mine.click");
+    std::fs::write(&mine, "FromDevice(eth0) -> Queue\n-> CoDel\n-> Discard;").expect("written");
+    let mine = mine.to_string_lossy().into_owned();
+    let error = refused(&["what-if", "board-2x1g", "--graph", &mine]);
+    assert!(error.contains("mine.click:2: nobody says what CoDel@3 :: CoDel costs"), "{error}");
+    let error = refused(&["what-if", "board-2x1g", "--graph", "/nowhere/mine.click"]);
+    assert!(error.contains("/nowhere/mine.click"), "{error}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn cards_are_modelled_and_a_frame_is_followed() {
     let folder = folder("cards");
     let out = folder.to_string_lossy().into_owned();

@@ -84,8 +84,10 @@ pub(crate) struct Core {
     /// Deliveries since nothing was under way.
     deliveries: usize,
     pub spare: Vec<Box<Batch>>,
-    /// What work costs, where time is simulated. Then packets go one by one, and one delivery at a time.
+    /// What work costs, where time is simulated. Then one delivery goes at a time.
     pub costs: Option<Costs>,
+    /// Whether packets go one by one, however many there are.
+    pub apart: bool,
 }
 
 impl Core {
@@ -138,6 +140,7 @@ impl Core {
             deliveries: 0,
             spare: Vec::new(),
             costs: None,
+            apart: false,
         }
     }
 

@@ -200,6 +200,7 @@ impl Ports for Elements<'_> {
     }
 
     fn forward(&mut self, max: usize) -> usize {
+        let max = if self.defers() { max.min(1) } else { max };
         let mut forwarded = 0;
         while forwarded < max
             && let Some((port, packet)) = self.backlog.pop_front()
@@ -213,5 +214,9 @@ impl Ports for Elements<'_> {
             forwarded += 1;
         }
         forwarded
+    }
+
+    fn defers(&self) -> bool {
+        self.core.costs.is_some()
     }
 }

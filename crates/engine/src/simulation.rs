@@ -1,9 +1,10 @@
 //! Workers without threads, for a model: whoever calls says when a worker runs, and what its work costs.
 //!
-//! The graph, its scheduler and the reception mechanisms are those of the live router. What differs is time: packets go
-//! one by one, each piece of work is asked for by itself, and the simulated clock of the worker goes on by what it costs. So
-//! anything can happen between two pieces: packets come, an interrupt is raised in the middle of a port's quota, another
-//! worker runs.
+//! The graph, its scheduler and the reception mechanisms are those of the live router. What differs is time: each piece of
+//! work is asked for by itself, and the simulated clock of the worker goes on by what it costs. So anything can happen between
+//! two pieces: packets come, an interrupt is raised in the middle of a port's quota, another worker runs. Packets go one by
+//! one ([`Simulation::new`]), or in the batches that a live worker makes of them ([`Simulation::in_batches`]), where a piece
+//! is what one element does with one batch.
 
 use crate::assemble::{Assembly, Index, Place};
 use crate::clock::SIMULATED_START_NS;
@@ -16,6 +17,7 @@ use crate::router::{Options, StartError, build, clock};
 use crate::spec::Library;
 use crate::waiter::Waiter;
 use crate::worker::Worker;
+use causeway_packet::BATCH;
 use std::sync::Arc;
 
 pub use crate::worker::Step;
@@ -60,6 +62,8 @@ pub struct Simulation {
     workers: Vec<Worker>,
     index: Index,
     counters: crate::Counters,
+    /// Packets of a piece of work at most.
+    limit: usize,
 }
 
 impl Simulation {
@@ -73,6 +77,30 @@ impl Simulation {
         library: &Library,
         plan: &Plan,
         options: &Options,
+        costs: impl FnMut(usize) -> C,
+    ) -> Result<Simulation, StartError> {
+        Simulation::build(library, plan, options, 1, costs)
+    }
+
+    /// As [`Simulation::new`], but packets stay together as they do live: a batch visits an element once.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::Router::start`].
+    pub fn in_batches<C: FnMut(&Visit<'_>) -> u64 + Send + 'static>(
+        library: &Library,
+        plan: &Plan,
+        options: &Options,
+        costs: impl FnMut(usize) -> C,
+    ) -> Result<Simulation, StartError> {
+        Simulation::build(library, plan, options, BATCH, costs)
+    }
+
+    fn build<C: FnMut(&Visit<'_>) -> u64 + Send + 'static>(
+        library: &Library,
+        plan: &Plan,
+        options: &Options,
+        limit: usize,
         mut costs: impl FnMut(usize) -> C,
     ) -> Result<Simulation, StartError> {
         let options = Options {
@@ -87,6 +115,7 @@ impl Simulation {
         let mut workers = Vec::new();
         for mut core in cores {
             core.costs = Some(Box::new(costs(core.worker)));
+            core.apart = limit == 1;
             crate::single::mark(&mut core);
             let mut devices = Devices::new(&mut core, &mut env.counters, options.mechanism, options.budget);
             core.commit();
@@ -94,10 +123,10 @@ impl Simulation {
             workers.push(Worker::new(core, devices));
         }
         env.counters.commit();
-        Ok(Simulation { workers, index, counters: env.counters })
+        Ok(Simulation { workers, index, counters: env.counters, limit })
     }
 
-    /// Lets a worker do the next piece of work, with at most one packet. `None`: it did, or looked for some; the last
+    /// Lets a worker do the next piece of work, with at most one packet or one batch. `None`: it did, or looked for some; the last
     /// piece of a scheduling round says what the round found. A worker that is blocked may have work again when another
     /// has run, or when packets came; one that stopped goes on when it is asked again.
     ///
@@ -106,7 +135,7 @@ impl Simulation {
     /// If there is no such worker, here and below.
     pub fn step(&mut self, worker: usize) -> Option<Step> {
         let worker = &mut self.workers[worker];
-        let found = worker.piece(1);
+        let found = worker.piece(self.limit);
         if found == Some(Step::Stopped) {
             worker.core.run_count = 1;
         }

@@ -7,7 +7,7 @@
 //!
 //! Elements that write where others write too, such as to standard error, are seen to act if there are several of them.
 //!
-//! Where time is simulated all elements get packets one by one, because each packet takes its time.
+//! Where time is simulated all elements may get packets one by one, because each packet takes its time.
 
 use crate::conf::has_keyword;
 use crate::core::Core;
@@ -41,6 +41,6 @@ pub(crate) fn mark(core: &mut Core) {
     }
     acting.into_iter().for_each(|i| marked[i] = true);
     for (node, marked) in core.nodes.iter_mut().zip(marked) {
-        node.one_by_one = marked || core.costs.is_some();
+        node.one_by_one = marked || core.apart;
     }
 }

@@ -25,7 +25,7 @@
 //! | [`trace`] | one packet's way, with times |
 //! | [`enhanced`] | cards that route by themselves and share a bus by a protocol of their own (FPGA) |
 //! | [`pcie`], [`dram`], [`ddio`] | links, memory and shared caches of today, a part each |
-//! | [`today`] | machines of today from those parts: what goes first, and what one more of anything buys |
+//! | [`today`] | machines of today from those parts: what goes first, and what one more of anything buys; graphs of the live router on them |
 //! | [`cluster`] | many machines: growth, and failures |
 //! | [`calibrate`] | this machine, from the laboratory's numbers |
 //!

@@ -1,5 +1,6 @@
 //! Arguments of `model`.
 
+use super::definition;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -74,9 +75,15 @@ pub struct WhatIfArgs {
     /// A file (TOML), or a machine that is ready: board-2x1g, server-2x25g, server-2x100g
     #[arg(value_name = "FILE")]
     pub plan: String,
-    /// Print the file of a machine that is ready, to change a copy of it
+    /// Print the file of a machine that is ready, to change a copy of it; or `elements`: what elements cost
     #[arg(long)]
     pub print: bool,
+    /// Have its cores run this graph instead of the file's mechanism: the live router's scheduler and elements, in simulated time
+    #[arg(long, value_name = "FILE")]
+    pub graph: Option<PathBuf>,
+    /// Define $NAME for the graph
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition, requires = "graph")]
+    pub define: Vec<(String, String)>,
     /// What is random follows from it: same seed, same numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -1,7 +1,9 @@
 //! `causeway model`: the papers' figures from a model of their machines, and machines of today.
 
+use super::fail;
 use super::lab::{interrupted, progress};
 use crate::cli::{CalibrateArgs, CardsArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
+use crate::load::{self, Source, Style};
 use crate::output;
 use anyhow::{Context, Result, ensure};
 use causeway_engine::usable_processors;
@@ -13,14 +15,19 @@ use causeway_model::enhanced;
 use causeway_model::figures::{self, Figure};
 use causeway_model::machine::Machine;
 use causeway_model::run::Effort;
+use causeway_model::today::graph::{Configuration, costs};
 use causeway_model::today::{machine::Plan, what_if as plans};
+use causeway_packet::pool;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Frames of each run of many machines.
 const FRAMES: u64 = 300_000;
 /// Frames that wait for a machine at most: a ring.
 const ROOM: usize = 1_024;
+/// Frames for packets that graphs hold. Memory is touched only as they are used.
+const GRAPH_FRAMES: u32 = 1 << 18;
 /// Lengths of frames that this machine is calibrated and held against, and how often each is measured.
 const SIZES: [&str; 6] = ["64", "128", "256", "512", "1024", "1518"];
 const REPETITIONS: usize = 5;
@@ -72,18 +79,35 @@ fn list() -> Result<ExitCode> {
 fn what_if(args: &WhatIfArgs) -> Result<ExitCode> {
     if args.print {
         let ready = || Plan::ready().collect::<Vec<_>>().join(", ");
+        let elements = (args.plan == costs::NAME).then_some(costs::TEXT);
         let text = Plan::text(&args.plan)
+            .or(elements)
             .with_context(|| format!("there is no machine '{}'; ready are {}", args.plan, ready()))?;
         output::print(text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let plan = Plan::find(&args.plan)?;
+    let mut plan = Plan::find(&args.plan)?;
+    if let Some(file) = &args.graph {
+        let library = causeway_elements::library();
+        match load::load(&Source::File(file.clone()), &library, &args.define, Style::Human) {
+            Ok(loaded) => plan.graph = Some(graph(file, loaded.plan, &plan)?),
+            Err(text) => return Ok(fail(&text)),
+        }
+    }
     let answer = plans::ask(&plan, args.seed, args.packet)?;
     plans::lines(&plan, &answer).iter().try_for_each(output::print_line)?;
     if args.packet.is_some() {
         plans::ways(&answer).iter().try_for_each(output::print_line)?;
     }
     kept(&plans::keep(&args.out, &plan, &answer, args.seed)?)
+}
+
+/// A graph on a machine, and frames for its packets: neighbours of the machine are modelled at the same time.
+fn graph(file: &Path, graph: causeway_engine::Plan, plan: &Plan) -> Result<Arc<Configuration>> {
+    // What each port is, of each neighbour of the machine, is no news.
+    log::set_max_level(log::LevelFilter::Warn);
+    pool::init(pool::Config { frames: GRAPH_FRAMES, ..pool::Config::default() })?;
+    Configuration::new(&file.display().to_string(), graph, plan).map(Arc::new)
 }
 
 fn cards(args: &CardsArgs) -> Result<ExitCode> {

@@ -52,6 +52,10 @@ pub trait Ports {
     fn enqueue(&mut self, port: usize, room: usize, budget: usize) -> Received;
     /// Forwards at most `max` packets from the backlog; returns how many.
     fn forward(&mut self, max: usize) -> usize;
+    /// Whether what is forwarded waits to be delivered until a run is over, so that the run stops with the first.
+    fn defers(&self) -> bool {
+        false
+    }
 }
 
 /// What a run does, in that order. One that stopped goes on where it was.
@@ -304,7 +308,7 @@ impl Reception {
             let n = io.forward(self.backlog.min(BACKLOG_WEIGHT).min(*limit));
             self.backlog = self.backlog.saturating_sub(n.max(1));
             *forwarded += n;
-            *limit = limit.saturating_sub(n);
+            *limit = if io.defers() { 0 } else { limit.saturating_sub(n) };
             self.hear_driven(io);
         }
         self.enter(Phase::Listed)
@@ -384,11 +388,16 @@ impl Reception {
         limit: &mut usize,
         forwarded: &mut usize,
     ) -> Option<Turn> {
-        self.turn(port, most, limit, |_, budget| {
+        let before = *forwarded;
+        let turn = self.turn(port, most, limit, |_, budget| {
             let received = io.receive(port, budget);
             *forwarded += received.packets;
             received
-        })
+        });
+        if *forwarded > before && io.defers() {
+            *limit = 0;
+        }
+        turn
     }
 
     /// Lets a port take at most `most` packets by `take`, which knows the backlog: in one go, or over several runs when

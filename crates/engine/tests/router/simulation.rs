@@ -230,3 +230,50 @@ fn what_is_written_is_written_to_all_copies() {
     let received = sim.counters().filter(|(line, _)| line.name == "rx.packets").map(|(_, value)| value);
     assert_eq!(received.collect::<Vec<_>>(), [3, 3]);
 }
+
+/// What was charged, a line each, while a worker ran until 100 us, with packets in batches.
+fn charged_in_batches(text: &str) -> (Vec<String>, Simulation) {
+    let charged = Arc::new(Mutex::new(Vec::new()));
+    let options = Options { simulated_ns: Some(0), ..Options::default() };
+    let log = |_| {
+        let charged = charged.clone();
+        move |visit: &Visit<'_>| {
+            if visit.packets > 0 {
+                let line = format!("{} {:?} {}", visit.element, visit.work, visit.packets);
+                charged.lock().unwrap().push(line);
+            }
+            visit.packets as u64
+        }
+    };
+    let mut sim = Simulation::in_batches(&library(), &plan(text), &options, log).unwrap();
+    sim.run(0, 100_000);
+    (std::mem::take(&mut *charged.lock().unwrap()), sim)
+}
+
+#[test]
+fn batches_stay_together_as_they_do_live() {
+    let text = "d :: Device(100, MECHANISM napi) -> a :: Log -> s :: Store(200) -> Drain -> l :: Log;";
+    let (charged, mut sim) = charged_in_batches(text);
+    assert_eq!(charged[..3], ["d Receive 64", "a Push 64", "s Push 64"]);
+    assert!(charged.iter().any(|line| line == "a Push 36"), "what the second turn found: {charged:?}");
+    let router = start(text, 1);
+    until("all are there", || router.read("l", "log", "").unwrap().matches("l:").count() == 100);
+    assert_eq!(sim.read("l", "log", "").unwrap(), router.read("l", "log", "").unwrap());
+    assert_eq!(sim.held(), 0);
+}
+
+#[test]
+fn a_batch_goes_all_its_way_before_another_device_is_asked() {
+    let text = "d :: Device(10, MECHANISM napi) -> m :: Log; e :: Device(5, MECHANISM polling) -> m;";
+    let (charged, _) = charged_in_batches(text);
+    assert_eq!(charged, ["d Receive 10", "m Push 10", "e Receive 5", "m Push 5"]);
+    let text = "d :: Device(3, MECHANISM interrupt) -> m :: Log; e :: Device(2, MECHANISM polling) -> m;";
+    let (charged, mut sim) = charged_in_batches(text);
+    let one = ["d Forward 1", "m Push 1"];
+    assert_eq!((&charged[0][..], &charged[1..3]), ("d Enqueue 3", &one.map(str::to_owned)[..]));
+    assert_eq!(charged.iter().filter(|line| *line == "d Forward 1").count(), 3);
+    let log = sim.read("m", "log", "").unwrap();
+    let order: Vec<&str> = log.split(' ').collect();
+    let at = |number: &str| order.iter().position(|one| *one == number);
+    assert!(order.len() == 5 && at("m:1") < at("m:3"), "{log}");
+}

@@ -1,5 +1,6 @@
 //! What no value of a plan says by itself: whether they fit together. What does not is said with its line and what is possible.
 
+use super::graph::Networks;
 use super::machine::{PORTS_MOST, Plan};
 use crate::machine::line_of;
 use anyhow::{Result, anyhow, ensure};
@@ -46,6 +47,9 @@ pub(super) fn check(plan: &Plan, at: &At<'_>) -> Result<()> {
         "{}: a load of nothing; possible is more than 0 %, up to 100 %",
         at.key(&["traffic", "load"])
     );
+    let networks = plan.traffic.networks.as_deref().unwrap_or_default();
+    let wrong = |what| anyhow!("{}: {what}", at.key(&["traffic", "networks"]));
+    Networks::new(networks, ports).map_err(wrong)?;
     Ok(())
 }
 

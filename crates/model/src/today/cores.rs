@@ -102,28 +102,66 @@ impl Near {
         let mut cycles = self.turn + self.packet * frames.len() as u64;
         let mut wait_ps = 0;
         for frame in frames {
-            let copy = frame.address - BUFFERS + COPIES;
             let times = match self.copies {
                 Copies::None => 0,
                 Copies::In => 1,
                 Copies::InAndOut => 2,
             };
             for _ in 0..times {
-                cycles += self.line * u64::from(frame.bytes.div_ceil(self.cache.line_bytes()));
-                wait_ps += self.touch(now_ps, frame.address, frame.bytes, false);
-                wait_ps += self.touch(now_ps, copy, frame.bytes, true);
+                cycles += self.copy_cycles(frame);
+                wait_ps += self.copy_ps(now_ps, frame);
             }
             if times == 0 {
                 wait_ps += self.touch(now_ps, frame.address, HEADERS, true);
             }
-            for n in 0..self.route_lines {
-                if self.table_lines > 0 {
-                    let place = super::mix(frame.flow, n) % self.table_lines;
-                    let address = ROUTES + place * u64::from(self.cache.line_bytes());
-                    wait_ps += self.touch(now_ps, address, 1, false);
-                }
+            wait_ps += (0..self.route_lines).map(|n| self.route_ps(now_ps, frame.flow, n)).sum::<Time>();
+        }
+        self.cycles_ps(cycles) + wait_ps
+    }
+
+    fn cycles_ps(&self, cycles: u64) -> Time {
+        (cycles as f64 * self.cycle_ps) as Time
+    }
+
+    fn copy_cycles(&self, frame: &Work) -> u64 {
+        self.line * u64::from(frame.bytes.div_ceil(self.cache.line_bytes()))
+    }
+
+    /// How long a core waits for the lines of a copy.
+    fn copy_ps(&mut self, now_ps: Time, frame: &Work) -> Time {
+        let copy = frame.address - BUFFERS + COPIES;
+        self.touch(now_ps, frame.address, frame.bytes, false) + self.touch(now_ps, copy, frame.bytes, true)
+    }
+
+    /// How long a core waits for one of the lines of the table of routes that a lookup reads.
+    fn route_ps(&mut self, now_ps: Time, flow: u64, n: u64) -> Time {
+        if self.table_lines == 0 {
+            return 0;
+        }
+        let place = super::mix(flow, n) % self.table_lines;
+        self.touch(now_ps, ROUTES + place * u64::from(self.cache.line_bytes()), 1, false)
+    }
+
+    /// What a graph's core takes for a frame on its way in, beside what elements cost: its headers, or a copy.
+    pub fn received_ps(&mut self, now_ps: Time, frame: &Work) -> Time {
+        match self.copies {
+            Copies::None => self.touch(now_ps, frame.address, HEADERS, true),
+            Copies::In | Copies::InAndOut => {
+                self.cycles_ps(self.copy_cycles(frame)) + self.copy_ps(now_ps, frame)
             }
         }
-        (cycles as f64 * self.cycle_ps) as Time + wait_ps
+    }
+
+    /// The same on its way out.
+    pub fn sent_ps(&mut self, now_ps: Time, frame: &Work) -> Time {
+        match self.copies {
+            Copies::None | Copies::In => 0,
+            Copies::InAndOut => self.cycles_ps(self.copy_cycles(frame)) + self.copy_ps(now_ps, frame),
+        }
+    }
+
+    /// How long it waits for a line of a table that an element reads, somewhere.
+    pub fn table_ps(&mut self, now_ps: Time, place: u64) -> Time {
+        self.route_ps(now_ps, place, 0)
     }
 }

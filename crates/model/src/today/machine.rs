@@ -1,11 +1,12 @@
 //! Machines of today and what is asked of them, from a TOML file: each value with its unit and where it comes from.
 
 use super::check::{At, check};
+use super::graph::Configuration;
 use crate::dram::Standard;
 use crate::link::Link;
 use crate::machine::{
     BitRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows, Frequency, Generation,
-    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Ways, from_toml, line, values,
+    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Value, Ways, from_toml, line, values,
 };
 use crate::pcie::PcieParameters;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -13,6 +14,7 @@ use causeway_results::traffic::Sizes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use toml::Spanned;
 
 /// Ports that a machine has at most.
@@ -48,6 +50,12 @@ pub struct Plan {
     pub software: Software,
     /// What comes in.
     pub traffic: Traffic,
+    /// What element classes cost here, where it is not what they cost elsewhere.
+    #[serde(default)]
+    pub element: BTreeMap<String, ElementValues>,
+    /// What the cores run instead of a mechanism, if it is a graph.
+    #[serde(skip)]
+    pub graph: Option<Arc<Configuration>>,
 }
 
 values! {
@@ -153,6 +161,18 @@ values! {
         ;
         /// Lengths of frames, with checksum.
         sizes: Sizes,
+        /// The networks behind the first ports, where a graph looks for them.
+        networks: Option<Vec<String>>,
+    }
+    /// What elements of a class take.
+    ElementValues {
+        /// A packet.
+        packet: Cycles,
+        /// A visit: a call with a batch of packets, or with none.
+        visit: Cycles,
+        ;
+        /// Lines of the table of routes that a packet reads, if it does.
+        table: Option<Value<Count>>,
     }
     /// Ports in a slot.
     Ports {

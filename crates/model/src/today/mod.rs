@@ -5,12 +5,13 @@
 //! goes over their links to cache and memory. [`what_if`] runs a plan and its neighbours.
 //!
 //! A core takes packets in turns, as the live router and the kernel do; what a packet takes of it is a number of the file, and
-//! what its lines take is simulated. Not modelled: the engines inside of cards, beside their memory, links and rings; what one
-//! core's writes take from another's cache; several sockets.
+//! what its lines take is simulated. Or it runs a [graph] of the live router's elements. Not modelled: the engines inside of
+//! cards, beside their memory, links and rings; what one core's writes take from another's cache; several sockets.
 
 mod card;
 mod check;
 mod cores;
+pub mod graph;
 pub mod machine;
 pub mod router;
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 mod dma;
 mod run;
+mod work;
 
-pub use run::{Outcome, run};
+pub use run::{Drop, Outcome, run};
 
 use super::card::{Inside, Port};
 use super::cores::{Near, Work, buffer_address};
+use super::graph::{Graph, Reply};
 use super::machine::Plan;
 use super::mix;
 use crate::event::{MICROSECOND, Queue, Time};
@@ -34,6 +36,8 @@ enum Event {
     Sent(usize),
     /// A core's turn ends, or begins where it slept.
     Core(usize),
+    /// A piece of a worker's work ends, and the next one begins, if that is still what it has in mind.
+    Work(usize, u64),
     /// Somebody looks how full everything is.
     Sample,
 }
@@ -50,31 +54,8 @@ struct Frame {
     /// Bytes that its transfer under way has moved.
     moved: u32,
     arrived_ps: Time,
-}
-
-/// Why a frame is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
-    /// The card's memory is full: its link does not take frames away in time.
-    Fifo,
-    /// The ring for reception has no descriptor: its core does not keep up.
-    Ring,
-    /// The ring for transmission is full.
-    Transmit,
-}
-
-impl Drop {
-    /// All of them.
-    pub const ALL: [Drop; 3] = [Drop::Fifo, Drop::Ring, Drop::Transmit];
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Drop::Fifo => "in the card's memory",
-            Drop::Ring => "for want of a descriptor",
-            Drop::Transmit => "at the ring for transmission",
-        }
-    }
+    /// Of one that comes in: what it is, if no packet of a flow. Of one that leaves: what comes back for it.
+    reply: Option<Reply>,
 }
 
 /// A core.
@@ -141,6 +122,12 @@ pub struct Router {
     frames: Vec<Frame>,
     unused: Vec<Inside>,
     counts: Counts,
+    /// What the cores run, if it is a graph.
+    graph: Option<Box<Graph>>,
+    /// Lines of tables that its elements have read.
+    lookups: u64,
+    /// Why it cannot go on.
+    failed: Option<String>,
     /// One frame's way.
     pub trace: Trace,
 }
@@ -150,7 +137,7 @@ impl Router {
     ///
     /// # Errors
     ///
-    /// If the plan's lengths of frames are not possible.
+    /// If the plan's lengths of frames are not possible, or its graph.
     pub fn new(plan: &Plan, load: f64, seed: u64, followed: Option<u64>) -> Result<Router> {
         let links = plan.links();
         let cores = plan.processor.cores.value as usize;
@@ -168,6 +155,9 @@ impl Router {
             slots,
             cores: vec![Core { asleep: true, ..Core::default() }; cores],
             near: Near::new(plan),
+            graph: plan.graph.as_ref().map(|of| Graph::new(of, plan, seed)).transpose()?.map(Box::new),
+            lookups: 0,
+            failed: None,
             frames: Vec::new(),
             unused: Vec::new(),
             trace: Trace::of(followed),
@@ -182,7 +172,7 @@ impl Router {
         for core in 0..self.cores.len() {
             for port in 0..self.ports.len() {
                 for _ in 0..ring {
-                    let buffer = self.cores[core].take();
+                    let buffer = self.take_buffer(core);
                     self.ports[port].rings[core].given.push_back(buffer);
                 }
                 self.fetch_given(port, core);
@@ -193,8 +183,12 @@ impl Router {
             let first = self.sizes[0];
             let offset_ps = self.sources[port].rng.u64(..=self.links[port].1.frame_ps(first));
             self.sources[port].free_ps = offset_ps;
-            self.schedule_arrival(port);
+            // To a port that nobody receives from nothing is sent.
+            if self.graph.as_ref().is_none_or(|graph| graph.receives[port]) {
+                self.schedule_arrival(port);
+            }
         }
+        self.begin_work();
         self.queue.at(SAMPLE_PS, Event::Sample);
     }
 
@@ -214,6 +208,7 @@ impl Router {
                 }
                 Event::Sent(port) => self.sent(port),
                 Event::Core(core) => self.core(core),
+                Event::Work(worker, generation) => self.work(worker, generation),
                 Event::Sample => self.sample(),
             }
         }
@@ -236,6 +231,11 @@ impl Router {
         source.next += 1;
         let flow = source.rng.u64(..self.plan.traffic.flows.value) << 8 | port as u64;
         self.schedule_arrival(port);
+        self.come(port, bytes, flow, None);
+    }
+
+    /// A frame has come in.
+    fn come(&mut self, port: usize, bytes: u32, flow: u64, reply: Option<Reply>) {
         let (number, arrived_ps) = (self.counts.arrived, self.queue.now_ps());
         self.counts.arrived += 1;
         self.trace.note(number, arrived_ps, "has come in");
@@ -245,7 +245,7 @@ impl Router {
             return;
         }
         let core = (mix(flow, 0) % self.cores.len() as u64) as usize;
-        let frame = Frame { number, bytes, flow, core, buffer: 0, moved: 0, arrived_ps };
+        let frame = Frame { number, bytes, flow, core, buffer: 0, moved: 0, arrived_ps, reply };
         let inside = match self.unused.pop() {
             Some(inside) => {
                 self.frames[inside as usize] = frame;
@@ -281,7 +281,10 @@ impl Router {
         self.counts.left += 1;
         self.counts.left_bytes += u64::from(frame.bytes);
         self.counts.wire_ps += self.links[port].1.frame_ps(frame.bytes);
-        self.counts.delays_ns.push(((now_ps - frame.arrived_ps) / 1_000).min(u64::from(u32::MAX)) as u32);
+        if frame.number != work::MADE {
+            let inside_ns = (now_ps - frame.arrived_ps) / 1_000;
+            self.counts.delays_ns.push(inside_ns.min(u64::from(u32::MAX)) as u32);
+        }
         let of_port = &mut self.ports[port];
         of_port.sending_bytes -= frame.bytes;
         let rings = &mut of_port.rings[frame.core];
@@ -291,6 +294,7 @@ impl Router {
         self.send(port);
         self.report(port, frame.core);
         self.begin(self.links[port].0);
+        self.answered_from_outside(port, frame.reply);
     }
 
     /// A frame that is whole goes to the wire.
@@ -370,7 +374,9 @@ impl Router {
             let buffer = self.cores[core].take();
             self.ports[port].rings[core].given.push_back(buffer);
         }
-        self.tell(port, core, to);
+        let posted = self.ports[to].rings[core].untold.len() as u32;
+        self.ring_bell(to, core, posted);
+        self.ring_bell(port, core, 0);
     }
 
     fn sample(&mut self) {
@@ -378,16 +384,7 @@ impl Router {
         for (sum, slot) in self.counts.tags.iter_mut().zip(&self.slots) {
             *sum += u64::from(slot.tags_used());
         }
+        self.count_buffers();
         self.queue.after(SAMPLE_PS, Event::Sample);
-    }
-
-    /// Frames that are inside.
-    pub fn held(&self) -> u64 {
-        (self.frames.len() - self.unused.len()) as u64
-    }
-
-    /// Frames that came in, that left, and that were dropped.
-    pub fn ended(&self) -> [u64; 3] {
-        [self.counts.arrived, self.counts.left, self.counts.drops.iter().sum()]
     }
 }

@@ -1,5 +1,6 @@
 //! What a plan does, what of it goes first, and what one more of anything buys.
 
+use super::graph::report;
 use super::machine::{Copies, Plan};
 use super::router::{Drop, Outcome, run};
 use crate::figures::write;
@@ -37,7 +38,8 @@ pub struct Answer {
     pub neighbours: Vec<(String, Outcome)>,
 }
 
-/// Plans that differ by one thing: a core, a generation of the slots, a card, a channel of memory, the mechanism.
+/// Plans that differ by one thing: a core, a generation of the slots, a card, a channel of memory, the mechanism if that is what
+/// the cores run.
 pub fn neighbours(plan: &Plan) -> Vec<Neighbour> {
     let mut all = Vec::new();
     let mut add = |what: String, change: &dyn Fn(&mut Plan)| {
@@ -51,10 +53,14 @@ pub fn neighbours(plan: &Plan) -> Vec<Neighbour> {
             plan.slot.values_mut().for_each(|slot| slot.generation.value += 1);
         });
     }
-    add("one more card with one port".to_owned(), &one_more_card);
+    // A graph has the ports that it names.
+    if plan.graph.is_none() {
+        add("one more card with one port".to_owned(), &one_more_card);
+    }
     add("one more channel of memory".to_owned(), &|plan| plan.memory.channels.value += 1);
     for name in plan.software.mechanisms.keys() {
-        if name != plan.software.mechanism.get_ref() {
+        // What a graph takes is not the mechanism's.
+        if plan.graph.is_none() && name != plan.software.mechanism.get_ref() {
             add(format!("mechanism {name}"), &|plan| {
                 plan.software.mechanism = Spanned::new(0..0, name.clone());
             });
@@ -106,9 +112,22 @@ pub fn first(outcome: &Outcome) -> String {
     let most_lost = Drop::ALL
         .into_iter()
         .max_by(|a, b| outcome.drops_fps[*a as usize].total_cmp(&outcome.drops_fps[*b as usize]));
-    let place = most_lost.map_or("", Drop::name);
+    let in_graph = outcome.dropped_by.first().filter(|_| most_lost == Some(Drop::Graph));
+    let place = in_graph.map_or_else(
+        || most_lost.map_or("", Drop::name).to_owned(),
+        |(what, _)| format!("in the graph, at {what}"),
+    );
     let how = if most.part >= SATURATED { "saturated" } else { "most used" };
     format!("{}, {how} ({:.0} %); losses {place}", most.name, most.part * 100.0)
+}
+
+/// What the cores run.
+fn runs(plan: &Plan) -> String {
+    let mechanism = plan.software.mechanism.get_ref();
+    match &plan.graph {
+        Some(graph) => format!("{} on {}, {mechanism}", graph.name, graph.devices.join(", ")),
+        None => mechanism.clone(),
+    }
 }
 
 /// For people.
@@ -129,7 +148,7 @@ pub fn lines(plan: &Plan, answer: &Answer) -> Vec<String> {
             "  {} ports, {} cores, {} ({copies}), {} routes, {} flows a port",
             plan.port_count(),
             plan.processor.cores.value,
-            plan.software.mechanism.get_ref(),
+            runs(plan),
             plan.traffic.routes.value,
             plan.traffic.flows.value
         ),
@@ -141,6 +160,7 @@ pub fn lines(plan: &Plan, answer: &Answer) -> Vec<String> {
         lines.push(format!("    {:<30} {:>7.1} %", one.name, one.part * 100.0));
     }
     lines.push(format!("    {:<30} {:>7.1} %", "lines found in the cache", planned.found * 100.0));
+    lines.extend(report::lines(planned));
     for (part, outcome) in &answer.loads {
         let [median, late] = outcome.delay_ns.map(|ns| ns / 1e3);
         let what = format!("inside at {:.0} % of that", part * 100.0);
@@ -176,15 +196,19 @@ pub fn keep(folder: &Path, plan: &Plan, answer: &Answer, seed: u64) -> Result<Pa
 
 /// What was found, in the common format. Everything in it is modelled.
 pub fn document(plan: &Plan, answer: &Answer, seed: u64) -> Document {
-    let command =
-        ["causeway", "model", "what-if", &plan.name, "--seed", &seed.to_string()].map(str::to_owned);
+    let mut command = Vec::from(
+        ["causeway", "model", "what-if", &plan.name, "--seed", &seed.to_string()].map(str::to_owned),
+    );
+    if let Some(graph) = &plan.graph {
+        command.extend(["--graph".to_owned(), graph.name.clone()]);
+    }
     let machine = causeway_results::Machine {
         processor: format!("modelled: {}, {}", plan.name, plan.about),
         processors: plan.processor.cores.value as usize,
         kernel: String::new(),
         load_average: String::new(),
     };
-    let mut document = Document::new(Run { command: command.into(), machine, ..Run::default() });
+    let mut document = Document::new(Run { command, machine, ..Run::default() });
     let along = ["part of what is forwarded", "%"];
     let mut add = |name: String, what, values| document.series.push(modelled(name, what, along, values));
     let rate = ["forwarding rate", "frames/s"];
@@ -200,5 +224,6 @@ pub fn document(plan: &Plan, answer: &Answer, seed: u64) -> Document {
         let at = |(part, outcome): &(f64, Outcome)| (Some(part * 100.0), vec![outcome.delay_ns[n]]);
         add(format!("{name}/time inside"), ["latency", "ns"], answer.loads.iter().map(at).collect());
     }
+    document.series.extend(report::series(&answer.planned));
     document
 }

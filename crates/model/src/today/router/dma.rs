@@ -103,16 +103,13 @@ impl Router {
         }
     }
 
-    /// Tells cards of a turn: one of new buffers, the other of new frames.
-    pub(super) fn tell(&mut self, port: usize, core: usize, to: usize) {
-        let posted = self.ports[to].rings[core].untold.len() as u32;
-        for (port, value) in [(to, posted), (port, 0)] {
-            let job = Job { what: What::Doorbell, port, core, value };
-            let slot = self.links[port].0;
-            let packet = Packet { kind: Kind::Register, number: job.number(), bytes: REGISTER, last: true };
-            self.slots[slot].send(packet);
-            self.begin(slot);
-        }
+    /// Tells a card of so many new frames of a ring, or of new buffers.
+    pub(super) fn ring_bell(&mut self, port: usize, core: usize, value: u32) {
+        let job = Job { what: What::Doorbell, port, core, value };
+        let slot = self.links[port].0;
+        let packet = Packet { kind: Kind::Register, number: job.number(), bytes: REGISTER, last: true };
+        self.slots[slot].send(packet);
+        self.begin(slot);
     }
 
     /// What went this way on a link is there.
@@ -147,10 +144,10 @@ impl Router {
 
     fn written(&mut self, slot: usize, job: Job, packet: Packet) {
         let now_ps = self.queue.now_ps();
-        let mut wait_ps = 0;
+        let (mut wait_ps, home) = (0, self.home(job.core));
         if job.what == What::Received {
             let frame = &mut self.frames[job.value as usize];
-            let address = buffer_address(job.core, frame.buffer) + u64::from(frame.moved);
+            let address = buffer_address(home, frame.buffer) + u64::from(frame.moved);
             frame.moved += packet.bytes;
             let moved = self.near.cache.card_writes(address, packet.bytes);
             // What goes to memory is taken when memory is done with what came before.
@@ -173,9 +170,9 @@ impl Router {
                 let rings = &mut self.ports[job.port].rings[job.core];
                 rings.reporting -= job.value;
                 rings.ready.extend(rings.unreported.drain(..job.value as usize));
-                self.wake(job.core);
+                self.hand_over(job.port, job.core);
             }
-            What::ReportSent => self.ports[job.port].rings[job.core].cleanable += job.value as usize,
+            What::ReportSent => self.cleaned(job.port, job.core, job.value as usize),
             _ => {}
         }
         self.report(job.port, job.core);
@@ -217,8 +214,9 @@ impl Router {
         let mut wait_ps = 0;
         if job.what == What::Transmit {
             let now_ps = self.queue.now_ps();
+            let home = self.home(job.core);
             let frame = &mut self.frames[job.value as usize];
-            let address = buffer_address(frame.core, frame.buffer);
+            let address = buffer_address(home, frame.buffer);
             let moved = self.near.cache.card_reads(address, packet.bytes);
             wait_ps = self.near.moved(now_ps, moved);
         }
