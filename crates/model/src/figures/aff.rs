@@ -78,12 +78,12 @@ fn sends_left(outcome: &Outcome) -> f64 {
     available(outcome, 2)
 }
 
-/// The same, as a mean over the mechanisms, at saturation.
+/// The same at saturation, as a mean over the mechanisms.
 fn left(found: &Found, mode: &str) -> f64 {
     mean(found, mode, MOST_SHORT, sends_left)
 }
 
-/// Interrupts of the card that sends that it has more in mode II, at each load.
+/// How many interrupts more the card that sends has in mode II, at each load.
 fn more_at_each(found: &Found, mechanism: &str) -> Vec<(f64, f64)> {
     let sends = |mode: &str| of_each(found, &format!("{mechanism}, {mode}"), |outcome| outcome.interrupts[2]);
     paired([sends("mode II"), sends("mode I")], |two, one| two - one)
@@ -94,7 +94,7 @@ fn more(found: &Found, mechanism: &str) -> f64 {
     more_at_each(found, mechanism).last().map_or(0.0, |(_, more)| *more)
 }
 
-/// Interrupts of the first card with NAPI in mode I, with what is offered to a card, thousands a second.
+/// Interrupts of the first card with NAPI of this budget in mode I, with what is offered to a card, thousands a second.
 fn of_napi(found: &Found, budget: usize) -> Vec<(f64, f64)> {
     let all = of_each(found, &format!("napi {budget}, mode I"), |outcome| outcome.interrupts[0]);
     all.into_iter().map(|(load_fps, rate)| (load_fps / 2e3, rate)).collect()
@@ -111,7 +111,7 @@ fn ends_kpps(found: &Found, budget: usize) -> f64 {
     of_napi(found, budget).into_iter().find(|(_, rate)| *rate < 1e3).map_or(f64::INFINITY, |(load, _)| load)
 }
 
-/// A load at which something is of interrupts with NAPI, by budget.
+/// Such a load by NAPI's budget.
 fn by_budget(found: &Found, kpps: fn(&Found, usize) -> f64) -> Vec<(f64, f64)> {
     [2, DEFAULT_BUDGET].map(|budget| (budget as f64, kpps(found, budget) * 1e3)).into()
 }
@@ -136,14 +136,14 @@ const MIXED_DELAY_II: &str = "mode II, mean of three/inside, imix: mean delay";
 const SENDS_I: &str = "processor of port 2/inside mode I, mean of three, 64 bytes: availability";
 const SENDS_II: &str = "processor of port 2/inside mode II, mean of three, 64 bytes: availability";
 const SENDS: &str = "processor of port 2/inside mean of modes and of three, 64 bytes: availability";
-/// What it tells of the loads at which something is of interrupts is shown by budget, since it tells that apart.
+/// Loads at which NAPI's interrupts peak and end are shown by budget: by the paper they end sooner with one of 2.
 const PEAK: &str = "napi, mode I, first peak/load of a card";
 const ENDS: &str = "napi, mode I, next to none from/load of a card";
 const BUDGET: f64 = DEFAULT_BUDGET as f64;
 const MORE_NAPI: &str = "port 2, napi, mode II less mode I/difference of interrupts";
 const MORE_DE: &str = "port 2, de, mode II less mode I/difference of interrupts";
 const LOAD: [&str; 2] = Along::Load.axis();
-const LOAD_OF_CARD: [&str; 2] = ["load of a card by what interrupts do", "frames/s"];
+const LOAD_OF_CARD: [&str; 2] = ["load at which interrupts change", "frames/s"];
 const BUDGETS: [&str; 2] = ["budget", "packets"];
 const DIFFERENCE_OF_INTERRUPTS: [&str; 2] = ["difference of interrupts", "1/s"];
 
