@@ -170,7 +170,7 @@ fn the_experiments_are_listed_and_what_cannot_be_measured_says_why() {
     let listed = output(&["paper"]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("OSR-4 "));
     assert!(error(&["paper", "OSR-99"]).contains("there is no experiment 'OSR-99'"));
-    assert!(error(&["paper", "OSR-7"]).contains("not measured here: "));
+    assert!(error(&["paper", "LUT-8"]).contains("not measured here: "));
 }
 
 #[test]

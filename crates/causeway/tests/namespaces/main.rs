@@ -36,7 +36,6 @@ mod run_driver_ways;
 mod running;
 mod service_manager;
 mod settings;
-mod swaps;
 mod tcx;
 mod throughput;
 mod transfer;

@@ -11,12 +11,11 @@ mod workers;
 use causeway_engine::{Event, Library, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use elements::{COPY, DRAIN, LOG, PIN, SOURCE, STORE};
-use odd::{ALARM, BOUNCE, DEVICE, FAILING, LONG, PATIENT, TALLY, WAIT};
+use odd::{ALARM, BOUNCE, DEVICE, FAILING, WAIT};
 use std::time::{Duration, Instant};
 
 fn library() -> Library {
-    let ordinary = [&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN];
-    Library::new(ordinary.into_iter().chain([&FAILING, &DEVICE, &WAIT, &ALARM, &TALLY, &PATIENT, &LONG]))
+    Library::new([&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN, &FAILING, &DEVICE, &WAIT, &ALARM])
 }
 
 fn plan(text: &str) -> Plan {
