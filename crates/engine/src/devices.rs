@@ -119,8 +119,13 @@ impl Devices {
         forwarded > 0 || more
     }
 
-    /// Whether each device was found empty since this was last said, and what came of them is forwarded.
-    pub fn emptied(&mut self) -> bool {
+    /// From now on it is noted which devices are found empty.
+    pub fn look_anew(&mut self) {
+        self.reception.look_anew();
+    }
+
+    /// Whether each device was found empty since it was looked at anew, and what came of them is forwarded.
+    pub fn emptied(&self) -> bool {
         self.reception.emptied()
     }
 

@@ -157,7 +157,10 @@ impl Driver {
 
     /// One step of the worker, and what follows from it whatever it found.
     fn step(&mut self) -> Step {
-        self.looking_ns = self.looking_ns.or_else(|| self.worker.core.clock.monotonic_ns());
+        if self.looking_ns.is_none() {
+            self.looking_ns = self.worker.core.clock.monotonic_ns();
+            self.worker.devices.look_anew();
+        }
         let step = self.worker.step();
         if let Some(now_ns) = self.worker.core.clock.monotonic_ns() {
             self.pulse.beat(now_ns);

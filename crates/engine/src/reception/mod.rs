@@ -139,13 +139,14 @@ impl Reception {
         self.ports.iter().any(|p| p.armed)
     }
 
-    /// Whether each port was found empty since this was last said, and nothing is on the backlog.
-    pub fn emptied(&mut self) -> bool {
-        let all = self.backlog == 0 && self.ports.iter().all(|p| p.emptied);
-        if all {
-            self.ports.iter_mut().for_each(|p| p.emptied = false);
-        }
-        all
+    /// From now on it is noted which ports are found empty; what was noted before does not count.
+    pub fn look_anew(&mut self) {
+        self.ports.iter_mut().for_each(|p| p.emptied = false);
+    }
+
+    /// Whether each port was found empty since it was looked at anew, and nothing is on the backlog.
+    pub fn emptied(&self) -> bool {
+        self.backlog == 0 && self.ports.iter().all(|p| p.emptied)
     }
 
     /// The device of `port` raised its interrupt.

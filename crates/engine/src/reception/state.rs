@@ -37,7 +37,7 @@ pub struct State {
     pub turn: Option<Turn>,
     /// Packets that Disable–Enable has taken since it was this port's turn, in runs before this one.
     pub taken_in_go: usize,
-    /// Found empty since [`Reception::emptied`](super::Reception::emptied) last said so of all ports.
+    /// Found empty since [`Reception::look_anew`](super::Reception::look_anew).
     pub emptied: bool,
     pub counters: PortCounters,
 }
