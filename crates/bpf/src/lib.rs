@@ -33,7 +33,7 @@ pub use grace::GracePeriod;
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
 pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, program_name, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
-pub use perf::{ClockLink, INSTRUCTION_POINTER};
+pub use perf::{Clock, ClockLink, INSTRUCTION_POINTER};
 pub use program::{Program, ProgramKind, SkbContext, TestRun, XdpContext};
 pub use types::Types;
 

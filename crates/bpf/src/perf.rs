@@ -6,8 +6,10 @@ use crate::error::{Error, ErrorKind, Result};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-const PERF_TYPE_SOFTWARE: u32 = 1;
-const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
+/// PERF_TYPE_HARDWARE and PERF_COUNT_HW_CPU_CYCLES.
+const CYCLES: (u32, u64) = (0, 0);
+/// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK.
+const CPU_CLOCK: (u32, u64) = (1, 0);
 /// The period is a frequency.
 const FREQ: u64 = 1 << 10;
 const PERF_FLAG_FD_CLOEXEC: u64 = 8;
@@ -35,28 +37,33 @@ struct Attr {
     bp_addr: u64,
 }
 
+/// What tells a processor that it is time for a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Its cycles, by a counter of its own. They stand still while it idles; what holds interrupts off is seen.
+    Cycles,
+    /// The kernel's clock, which every machine has. It does not see what holds interrupts off.
+    Software,
+}
+
 /// A program on the clock of every processor. Dropping it, or the end of the process, takes it off.
 #[derive(Debug)]
 pub struct ClockLink {
     _fds: Vec<OwnedFd>,
+    clock: Clock,
 }
 
 impl ClockLink {
     /// Runs `program`, of kind [`ProgramKind::PerfEvent`](super::ProgramKind::PerfEvent), `frequency_hz` times a second on
-    /// every processor, by the software clock, which every machine has. It does not see what holds interrupts off.
+    /// every processor: by its cycles if it counts them, which virtual machines seldom do, and by the software clock otherwise.
     ///
     /// # Errors
     /// [`ErrorKind::Privilege`], or what perf_event_open(2) says.
     pub fn attach(program: &Program, frequency_hz: u64) -> Result<ClockLink> {
-        let mut fds = Vec::new();
-        for cpu in 0..possible_cpus()? {
-            match open(cpu as i32, frequency_hz) {
-                Ok(fd) => fds.push(fd),
-                // It is not running.
-                Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {}
-                Err(e) => return Err(Error::system(format!("sample processor {cpu}"), e)),
-            }
-        }
+        let (fds, clock) = match open_all(CYCLES, frequency_hz) {
+            Ok(fds) => (fds, Clock::Cycles),
+            Err(_) => (open_all(CPU_CLOCK, frequency_hz)?, Clock::Software),
+        };
         for fd in &fds {
             // SAFETY: both descriptors are open; the argument is a number.
             let r =
@@ -68,15 +75,34 @@ impl ClockLink {
         if fds.is_empty() {
             return Err(Error::new(ErrorKind::Unsupported, "there is no processor to sample"));
         }
-        Ok(ClockLink { _fds: fds })
+        Ok(ClockLink { _fds: fds, clock })
+    }
+
+    /// What it runs by.
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 }
 
-fn open(cpu: i32, frequency_hz: u64) -> io::Result<OwnedFd> {
+/// The event of every processor that runs.
+fn open_all(event: (u32, u64), frequency_hz: u64) -> Result<Vec<OwnedFd>> {
+    let mut fds = Vec::new();
+    for cpu in 0..possible_cpus()? {
+        match open(event, cpu as i32, frequency_hz) {
+            Ok(fd) => fds.push(fd),
+            // It is not running.
+            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {}
+            Err(e) => return Err(Error::system(format!("sample processor {cpu}"), e)),
+        }
+    }
+    Ok(fds)
+}
+
+fn open((kind, config): (u32, u64), cpu: i32, frequency_hz: u64) -> io::Result<OwnedFd> {
     let attr = Attr {
-        kind: PERF_TYPE_SOFTWARE,
+        kind,
         size: size_of::<Attr>() as u32,
-        config: PERF_COUNT_SW_CPU_CLOCK,
+        config,
         frequency_hz,
         sample_type: 0,
         read_format: 0,

@@ -1,8 +1,9 @@
 //! Inside of the device while a trial runs: runs of its network code, where processor time goes, what interrupts it.
 //!
 //! All of it is of the whole machine: on veths the kernel forwards in the tester's own system calls, and whose time that is no
-//! process says. The profile does not see code that holds interrupts off; it is held against the idle time of
-//! /proc/stat, and the difference stands beside it.
+//! process says. The profile goes by the processors' cycles where they count them. Otherwise it goes by a software clock and
+//! does not see code that holds interrupts off; it is held against the idle time of /proc/stat, and the difference stands
+//! beside it.
 
 mod counters;
 mod meter;
@@ -19,9 +20,10 @@ pub use proc::Load;
 pub use symbols::Class;
 
 use anyhow::{Result, ensure};
+use causeway_bpf::Clock;
 use counters::Counters;
 use proc::Proc;
-use profile::{Profile, shares};
+use profile::{Profile, shares, with_idle};
 use programs::{Programs, mappings};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -55,6 +57,7 @@ pub struct Seen {
     pub shares: BTreeMap<Class, f64>,
     /// Processors by /proc.
     pub load: Load,
+    clock: Clock,
 }
 
 impl Inside {
@@ -99,16 +102,27 @@ impl Look<'_> {
         let device = device.iter().map(code).collect();
         let mut programs = self.inside.programs.borrow_mut();
         let shares = shares(&samples, (&self.inside.symbols, &mut programs), &device, std::process::id());
-        Ok(Seen { time, runs, shares, load: now.since(&self.proc) })
+        let load = now.since(&self.proc);
+        let shares = with_idle(shares, self.profile.clock(), load.idle());
+        Ok(Seen { time, runs, shares, load, clock: self.profile.clock() })
     }
 }
 
+/// What [`Seen::idle_difference`] is called in results: no class, but how far the classes are to be trusted.
+pub const IDLE_DIFFERENCE: &str = "idle beyond what proc has";
+
 impl Seen {
+    /// What the samples were taken by, in words.
+    pub fn sampled_by(&self) -> &'static str {
+        match self.clock {
+            Clock::Cycles => "by the processors' cycles; idle time by /proc/stat",
+            Clock::Software => "by the kernel's clock; what holds interrupts off is not seen",
+        }
+    }
+
     /// By how much the idle time of the profile is above that of /proc/stat, as a part of all time.
     pub fn idle_difference(&self) -> f64 {
-        let processors = self.load.availability.len().max(1) as f64;
-        let idle = self.shares.get(&Class::Idle).copied().unwrap_or(0.0);
-        idle - self.load.availability.iter().sum::<f64>() / processors
+        self.shares.get(&Class::Idle).copied().unwrap_or(0.0) - self.load.idle()
     }
 }
 

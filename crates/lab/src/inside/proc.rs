@@ -29,6 +29,13 @@ pub struct Load {
     pub transmissions: u64,
 }
 
+impl Load {
+    /// The part of the time of all processors that they were idle, 0 to 1.
+    pub fn idle(&self) -> f64 {
+        self.availability.iter().sum::<f64>() / self.availability.len().max(1) as f64
+    }
+}
+
 impl Proc {
     /// Now.
     ///

@@ -1,11 +1,12 @@
-//! Where processor time goes: samples of all processors by their software clock, sorted into classes.
+//! Where processor time goes: samples of all processors, by their cycles or a software clock, sorted into classes.
 
 use super::programs::{Mapping, Programs};
 use super::symbols::{Class, Symbols};
 use super::tally::add;
 use anyhow::Result;
 use causeway_bpf::{
-    Alu, Asm, ClockLink, Code, Helper, INSTRUCTION_POINTER, Map, MapKind, Program, ProgramKind, Reg, Size,
+    Alu, Asm, Clock, ClockLink, Code, Helper, INSTRUCTION_POINTER, Map, MapKind, Program, ProgramKind, Reg,
+    Size,
 };
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ const KEY: usize = 16;
 /// Samples while it lives.
 pub struct Profile {
     map: Map,
-    _link: ClockLink,
+    link: ClockLink,
 }
 
 /// A sample: where, in which process, and how often.
@@ -37,7 +38,12 @@ impl Profile {
     pub fn begin() -> Result<Profile> {
         let map = Map::new(MapKind::Hash, "lab_profile", KEY, size_of::<u64>(), PLACES)?;
         let program = Program::load(ProgramKind::PerfEvent, "lab_profile", &program(&map)?)?;
-        Ok(Profile { _link: ClockLink::attach(&program, FREQUENCY_HZ)?, map })
+        Ok(Profile { link: ClockLink::attach(&program, FREQUENCY_HZ)?, map })
+    }
+
+    /// By what it samples.
+    pub fn clock(&self) -> Clock {
+        self.link.clock()
     }
 
     /// What was seen so far.
@@ -93,6 +99,17 @@ pub fn shares(
     shares
 }
 
+/// The shares of samples by `clock`, with idle time by /proc, 0 to 1, where that does not see it: cycles stand still then, and
+/// what they share out is the rest.
+pub fn with_idle(mut shares: BTreeMap<Class, f64>, clock: Clock, idle: f64) -> BTreeMap<Class, f64> {
+    let seen = shares.get(&Class::Idle).copied().unwrap_or(0.0);
+    if clock == Clock::Cycles && seen < 1.0 {
+        shares.values_mut().for_each(|share| *share *= (1.0 - idle) / (1.0 - seen));
+        shares.insert(Class::Idle, idle);
+    }
+    shares
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +135,16 @@ mod tests {
         assert!(found.len() == Class::ALL.len() && found[&Class::Detour] == 0.0);
         let nothing = shares(&[], (&symbols, &mut programs), &BTreeMap::new(), 1);
         assert!(nothing.values().all(|share| *share == 0.0));
+    }
+
+    #[test]
+    fn cycles_share_out_what_is_not_idle() {
+        let seen = || BTreeMap::from([(Class::Idle, 0.2), (Class::Ip, 0.2), (Class::Memory, 0.6)]);
+        assert_eq!(with_idle(seen(), Clock::Software, 0.6), seen());
+        let shares = with_idle(seen(), Clock::Cycles, 0.6);
+        let told = [(Class::Idle, 0.6), (Class::Ip, 0.1), (Class::Memory, 0.3)];
+        assert!(told.iter().all(|(class, share)| (shares[class] - share).abs() < 1e-9), "{shares:?}");
+        let idle = BTreeMap::from([(Class::Idle, 1.0), (Class::Ip, 0.0)]);
+        assert_eq!(with_idle(idle.clone(), Clock::Cycles, 0.9), idle);
     }
 }

@@ -1,6 +1,7 @@
 //! An experiment as pictures, with the points of the paper's curves beside what was measured.
 
 use super::Picture;
+use crate::inside::IDLE_DIFFERENCE;
 use causeway_results::chart::{Chart, Line, Plot, Scale, Value};
 use causeway_results::{Axis, Document, Measurement, Series, Source};
 
@@ -89,7 +90,10 @@ impl Shows {
                 each(which.strip_suffix(", taken interrupts")?, router)
             }
             Shows::Polls => inside("polls of a packet").map(|(which, router)| each(which, router))?,
-            Shows::Profile => inside("processor time").map(|(which, router)| each(which, router))?,
+            Shows::Profile => {
+                let (class, router) = inside("processor time")?;
+                (class != IDLE_DIFFERENCE).then(|| each(class, router))?
+            }
         })
     }
 }
@@ -257,6 +261,12 @@ mod tests {
         assert_eq!(names(&drawn), ["napi, Q 2: in0"]);
         assert_eq!(drawn[0].points, [(1000.0, Value::exact(3.0))]);
         assert_eq!(names(&lines("LUT-7", all()).expect("a chart"))[0], "napi, Q 2: in0");
+        let class = |class: &str| {
+            let name = format!("{class}/inside by flow, 1 source, 64 bytes: processor time");
+            measured(&name, "offered load", &[(1e6, 20.0)])
+        };
+        let drawn = lines("LUT-5", vec![class("IP"), class(IDLE_DIFFERENCE)]).expect("a chart");
+        assert_eq!(names(&drawn), ["by flow, 1 source: IP"]);
         let delay = measured("napi, Q 2/64 bytes/median delay", "offered load", &[(1e6, 20.0)]);
         assert_eq!(lines("AFF-6", vec![delay]).expect("a chart")[0].points, [(1000.0, Value::exact(20.0))]);
     }

@@ -7,7 +7,7 @@ mod searched;
 
 use super::Place;
 use crate::analyser::STEP_NS;
-use crate::inside::Seen;
+use crate::inside::{IDLE_DIFFERENCE, Seen};
 use crate::search::rfc2544::{BurstLengths, blocked_ns, recovery_ns};
 use crate::search::{Event, Outcome, Request};
 use crate::tester::SelfTest;
@@ -233,11 +233,11 @@ impl<'a> Findings<'a> {
         let x = || (axis("offered load", "frames/s"), load.round());
         let of = |what: &str| format!("inside {}, {}: {what}", place.device, place.size);
         let (time, percent) = (of("processor time"), ("processor time", "%"));
+        self.setting("samples of processor time", seen.sampled_by());
         for (class, share) in &seen.shares {
             self.add(&format!("{class}/{time}"), percent, x(), share * 100.0, "");
         }
-        let more = "idle beyond what proc has";
-        self.add(&format!("{more}/{time}"), percent, x(), seen.idle_difference() * 100.0, "");
+        self.add(&format!("{IDLE_DIFFERENCE}/{time}"), percent, x(), seen.idle_difference() * 100.0, "");
         for (n, idle) in seen.load.availability.iter().enumerate() {
             let name = format!("processor {n}/{}", of("availability"));
             self.add(&name, ("availability", "%"), x(), idle * 100.0, "");
