@@ -4,6 +4,7 @@ use super::scale::Scaled;
 use super::style::{self, BACKGROUND, GRID, INK};
 use super::{Axis, Bar, Chart, DrawError, Line, Plot, Scale, Value};
 use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Display;
@@ -30,6 +31,9 @@ const RING: i32 = 5;
 const DOT: i32 = 2;
 /// Pixels a letter, about: the viewer's font is not known here.
 const LETTER: u32 = 7;
+/// Pixels of a dash, and between two.
+const DASH: u32 = 7;
+const DASH_GAP: u32 = 5;
 /// The library's unit of text; the document has 12 and 15 pixels.
 const TEXT: f64 = 12.0 * 1.24;
 const HEADING: f64 = 15.0 * 1.24;
@@ -110,6 +114,11 @@ impl Chart {
         }
     }
 
+    /// Whether the entry of this number in the legend is a line.
+    fn is_line(&self, number: usize) -> bool {
+        matches!(self.plot, Plot::Lines { .. }) && self.is_joined(number)
+    }
+
     fn height(&self) -> u32 {
         match &self.plot {
             Plot::Lines { .. } | Plot::Stack { .. } => HEIGHT,
@@ -130,7 +139,10 @@ fn draw_legend(chart: &Chart, area: &Area<'_>) -> Result<(), DrawError> {
     for (number, name) in chart.names().enumerate() {
         let y = ENTRY / 2 + number as i32 * ENTRY;
         let colour = style::series(number).light;
-        if chart.is_joined(number) {
+        if chart.is_line(number) && style::is_dashed(number) {
+            let path = DashedPathElement::new([(4, y), (22, y)], DASH, DASH_GAP, colour.stroke_width(4));
+            area.draw(&path).map_err(DrawError::of)?;
+        } else if chart.is_joined(number) {
             area.draw(&Rectangle::new([(4, y - 2), (22, y + 2)], colour.filled())).map_err(DrawError::of)?;
         } else {
             area.draw(&Circle::new((13, y), RING, colour.stroke_width(2))).map_err(DrawError::of)?;
@@ -190,7 +202,13 @@ fn draw_lines(
         if lines[number].joined {
             let dots = path.clone().into_iter().map(|at| Circle::new(at, 3, colour.filled()));
             context.draw_series(dots).map_err(DrawError::of)?;
-            context.draw_series([PathElement::new(path, colour.stroke_width(2))]).map_err(DrawError::of)?;
+            let stroke = colour.stroke_width(2);
+            if style::is_dashed(number) {
+                let path = DashedPathElement::new(path, DASH, DASH_GAP, stroke);
+                context.draw_series([path]).map_err(DrawError::of)?;
+            } else {
+                context.draw_series([PathElement::new(path, stroke)]).map_err(DrawError::of)?;
+            }
         } else {
             let rings = path.into_iter().map(|at| Circle::new(at, RING, colour.stroke_width(2)));
             context.draw_series(rings).map_err(DrawError::of)?;

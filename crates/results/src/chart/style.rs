@@ -43,6 +43,11 @@ pub fn series(number: usize) -> &'static Colour {
     &SERIES[number % SERIES.len()]
 }
 
+/// Whether the `number`-th line is dashed: its colour is that of another.
+pub fn is_dashed(number: usize) -> bool {
+    number >= SERIES.len()
+}
+
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
