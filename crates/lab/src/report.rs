@@ -4,7 +4,7 @@ use crate::Settings;
 use anyhow::{Context, Result};
 use causeway_results::chart::{Chart, Line, Plot, Scale};
 use causeway_results::stats::{self, SEED};
-use causeway_results::{Axis, Document, Machine, Measurement, Run, Series, Source, csv};
+use causeway_results::{Axis, Document, Machine, Measurement, Run, Series, Source, csv, markdown};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -113,10 +113,11 @@ impl Report {
         (self.say)(&format!("\n{text}"));
     }
 
-    /// Writes the document, and beside it a table of the same name.
+    /// Writes the document, and beside it a table and a page of the same name.
     pub fn write(&self, file: &Path) -> Result<()> {
         // Whoever asks for a document in a file of that name gets a document.
         write(&file.with_extension("csv"), &csv::table(&self.document))?;
+        write(&file.with_extension("md"), &markdown::page("Bench", &self.document))?;
         write(file, &self.document.to_json()?)
     }
 

@@ -13,6 +13,7 @@
 //! | [`stats`] | medians, quantiles, bootstrap intervals, paired comparison |
 //! | [`csv`] | a line for each measurement, for spreadsheets |
 //! | [`traffic`] | what is offered: streams, traffic matrices, schedules of departures |
+//! | [`markdown`] | a document as a page of tables |
 //! | [`html`] | a document as one page that stands alone |
 //! | [`chart`] | one description of a chart, drawn as SVG that is readable in light and dark |
 //!
@@ -34,6 +35,7 @@ mod document;
 mod error;
 pub mod html;
 mod machine;
+pub mod markdown;
 pub mod stats;
 pub mod traffic;
 
