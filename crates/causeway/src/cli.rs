@@ -138,9 +138,9 @@ pub struct RuntimeArgs {
     /// Run a copy of the graph on each of N workers, a queue of every port each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
-    /// Pin the workers to these processors, in turn
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub processors: Vec<usize>,
+    /// Pin the workers to these processors, in turn, or let the kernel move them: any. Without it each has one with little to do
+    #[arg(long, value_name = "LIST|any", value_parser = processors)]
+    pub processors: Option<Processors>,
     /// Name of the control socket and of the shared counters; without it router, or the next free of router-2, ...
     #[arg(long, value_parser = router_name)]
     pub name: Option<String>,
@@ -392,6 +392,23 @@ fn frame_size(text: &str) -> Result<u32, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let good = text.parse::<f64>().ok().filter(|s| (0.05..=86_400.0).contains(s));
     good.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds, from 0.05 on".to_owned())
+}
+
+/// Where the workers run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Processors {
+    /// Where the kernel puts them.
+    Any,
+    /// On these, in turn.
+    These(Vec<usize>),
+}
+
+fn processors(text: &str) -> Result<Processors, String> {
+    if text == "any" {
+        return Ok(Processors::Any);
+    }
+    let list: Result<_, _> = text.split(',').map(|number| number.trim().parse()).collect();
+    list.map(Processors::These).map_err(|_| "'any', or numbers of processors such as 2,3".to_owned())
 }
 
 fn router_name(text: &str) -> Result<String, String> {

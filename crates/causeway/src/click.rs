@@ -47,6 +47,7 @@ fn run(i: Invocation) -> ExitCode {
     }
     let options = Options {
         workers: i.threads,
+        processors: i.affinity.map_or_else(Vec::new, |first| (first..).take(i.threads).collect()),
         simulated_ns: i.simulated_ns,
         defaults: Defaults::Click,
         ..Options::default()

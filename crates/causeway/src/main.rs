@@ -20,6 +20,7 @@ mod load;
 mod logger;
 mod metrics;
 mod output;
+mod placement;
 mod privileges;
 mod service_manager;
 mod session;

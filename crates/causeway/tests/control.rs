@@ -47,9 +47,14 @@ impl Router {
     }
 
     fn start_as(name: &str, config: &str, stderr: impl Into<Stdio>) -> Router {
+        Self::start_with(&[], name, config, stderr)
+    }
+
+    /// The same with more arguments.
+    fn start_with(more: &[&str], name: &str, config: &str, stderr: impl Into<Stdio>) -> Router {
         // The tests themselves may have been started so that they outlive a terminal.
         let mut command = Command::new("env");
-        command.args(["--default-signal=HUP", CAUSEWAY, "run", "--name", name, "-e", config]);
+        command.args(["--default-signal=HUP", CAUSEWAY, "run", "--name", name, "-e", config]).args(more);
         command.env("XDG_RUNTIME_DIR", std::env::temp_dir()).stdin(Stdio::null());
         let child = command.stderr(stderr).spawn().expect("causeway");
         let router = Router { child, name: name.to_owned() };
@@ -70,6 +75,18 @@ impl Router {
         let [socket, ..] = self.files();
         let socket = socket.display().to_string();
         causeway(&["read", "--socket", &socket, handler]).output().expect("causeway")
+    }
+
+    /// Where its first worker may run, as the kernel lists it.
+    fn processors(&self) -> String {
+        let list = |thread: PathBuf| {
+            let name = std::fs::read_to_string(thread.join("comm")).ok()?;
+            let status = std::fs::read_to_string(thread.join("status")).ok()?;
+            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+            (name.trim() == "worker-0").then(|| list.trim().to_owned())
+        };
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
+        threads.flatten().find_map(|thread| list(thread.path())).expect("a worker")
     }
 
     fn connect(&self) -> UnixStream {
@@ -121,6 +138,21 @@ fn each_line_of_the_log_has_its_time_and_answers_have_none() {
     assert!(text(&wrong.stderr).starts_with("config:1:1: error"), "{}", text(&wrong.stderr));
     let wrong = causeway(&["read", "--socket", "/no/such/socket", "version"]).output().expect("causeway");
     assert!(text(&wrong.stderr).starts_with("causeway: no router answers"), "{}", text(&wrong.stderr));
+}
+
+#[test]
+fn workers_are_pinned_unless_it_is_said_otherwise() {
+    let start = |more: &[&str], name: &str| {
+        let name = format!("{name}-{}", std::process::id());
+        Router::start_with(more, &name, IDLE, Stdio::null())
+    };
+    let free = start(&["--processors", "any"], "free").processors();
+    if free.parse::<usize>().is_ok() {
+        return eprintln!("skipped: there is one processor, {free}, and no choice");
+    }
+    let pinned = start(&[], "pinned").processors();
+    assert!(pinned.parse::<usize>().is_ok(), "on {pinned} of {free}");
+    assert_eq!(start(&["--processors", "0"], "asked").processors(), "0");
 }
 
 #[test]

@@ -10,6 +10,7 @@ Usage: click [OPTION]... [ROUTERFILE] [PARAM=VALUE]...
   -f, --file FILE               read the configuration from FILE; - is standard input
   -e, --expression TEXT         take TEXT as the configuration
   -j, --threads N               run N workers
+  -a, --affinity[=N]            pin the workers to processors, the first to N (0)
   -p, --port [ADDRESS:]PORT     listen for control connections on loopback port PORT, or at ADDRESS; PORT+ takes the
                                 next free one
   -u, --unix-socket FILE        listen for control connections on a UNIX socket
@@ -32,6 +33,8 @@ pub(super) struct Invocation {
     pub(super) source: Option<Source>,
     pub(super) params: Vec<(String, String)>,
     pub(super) threads: usize,
+    /// The processor of the first worker, if they are pinned.
+    pub(super) affinity: Option<usize>,
     pub(super) ports: Vec<String>,
     pub(super) unix_sockets: Vec<PathBuf>,
     pub(super) reconfigurable: bool,
@@ -75,7 +78,9 @@ const FLAGS: &[(char, &str)] = &[
     ('\0', "simtime"),
     ('\0', "simulation-time"),
     ('\0', "no-affinity"),
+    ('\0', "no-cpu"),
     ('a', "affinity"),
+    ('\0', "cpu"),
 ];
 
 /// Reads the command line.
@@ -132,8 +137,15 @@ fn cluster(
         let Some((_, long)) = FLAGS.iter().find(|(short, _)| *short == c) else {
             return Err(format!("click: unrecognized option '-{c}'"));
         };
-        if let Some(text) = option(invocation, long, None, args)? {
+        // A number behind it is its value.
+        let value =
+            (*long == "affinity" && rest.starts_with(|c: char| c.is_ascii_digit())).then(|| rest.to_owned());
+        let is_last = value.is_some();
+        if let Some(text) = option(invocation, long, value, args)? {
             return Ok(Some(text));
+        }
+        if is_last {
+            break;
         }
     }
     Ok(None)
@@ -172,7 +184,12 @@ fn option(
         "quit" => i.quit = true,
         "time" => i.time = true,
         "no-warnings" => i.no_warnings = true,
-        "no-affinity" | "affinity" => {}
+        "no-affinity" | "no-cpu" => i.affinity = None,
+        "affinity" | "cpu" => {
+            let first = if text.is_empty() { Ok(0) } else { text.parse() };
+            let wrong = |_| format!("click: '--{name}' expects the number of a processor, not '{text}'");
+            i.affinity = Some(first.map_err(wrong)?);
+        }
         "simtime" | "simulation-time" => {
             let seconds = if text.is_empty() {
                 None
@@ -241,6 +258,12 @@ mod tests {
         assert!(matches!(i.source, Some(Source::File(f)) if f.ends_with("x.click")));
         let short = parsed("--hand c.count --quit --thr=3");
         assert_eq!((short.handlers, short.quit, short.threads), (vec!["c.count".into()], true, 3));
+        let first = |line: &str| parsed(line).affinity;
+        assert_eq!(
+            (first("-q"), first("-qa"), first("--affinity"), first("--cpu=3")),
+            (None, Some(0), Some(0), Some(3))
+        );
+        assert_eq!((first("-qa2"), first("-a --no-affinity")), (Some(2), None));
         assert_eq!(parsed("--simtime").simulated_ns, Some(SIMULATED_START_NS));
         assert_eq!(parsed("--simtime=2").simulated_ns, Some(2_000_000_000));
     }
@@ -259,6 +282,7 @@ mod tests {
         assert!(wrong("-Z").contains("'-Z'"));
         assert!(wrong("-h").contains("requires an argument"));
         assert!(wrong("-j none").contains("'none'"));
+        assert!(wrong("--affinity=x").contains("number of a processor, not 'x'"));
         assert!(wrong("a b").contains("twice"));
     }
 }

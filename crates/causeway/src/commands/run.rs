@@ -1,13 +1,14 @@
 //! `causeway run`, and what it has in common with `up`.
 
 use super::{fail, source};
-use crate::cli::{RunArgs, RuntimeArgs};
+use crate::cli::{Processors, RunArgs, RuntimeArgs};
 use crate::control::{Ask, Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
 use crate::drain::drain;
 use crate::driver::Driver;
 use crate::lease::{Lease, Objector, State, Voucher};
 use crate::load::{self, Loaded, Style};
 use crate::metrics::http;
+use crate::placement;
 use crate::service_manager::ServiceManager;
 use crate::session::{End, Session, Setup};
 use crate::signals;
@@ -83,7 +84,9 @@ fn in_driver(library: &Library, ports: &Arc<OpenPorts>, persistent: &Persistent)
 /// # Errors
 /// A processor that no worker can be pinned to, no mechanism of that name.
 pub fn mechanism(args: &RuntimeArgs) -> Result<Mechanism> {
-    check_processors(&args.processors)?;
+    if let Some(Processors::These(wanted)) = &args.processors {
+        check_processors(wanted)?;
+    }
     let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
         bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
     };
@@ -91,15 +94,15 @@ pub fn mechanism(args: &RuntimeArgs) -> Result<Mechanism> {
 }
 
 fn check_processors(wanted: &[usize]) -> Result<()> {
-    if wanted.is_empty() {
-        return Ok(());
-    }
     let usable = usable_processors();
     if let Some(none) = wanted.iter().find(|p| !usable.contains(p)) {
-        let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
-        bail!("--processors: no worker can be pinned to {none}; the processors are {}", usable.join(", "));
+        bail!("--processors: no worker can be pinned to {none}; the processors are {}", list(&usable));
     }
     Ok(())
+}
+
+fn list(processors: &[usize]) -> String {
+    processors.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Makes the packet pool: of as many frames as ports on the interfaces called `ports` need, or as the command line asks
@@ -281,6 +284,14 @@ pub fn run_loaded(
     let record = place.claim.record();
     let (socket, counters) = (record.socket, record.counters);
     let Start { params, persistent, objector, driver } = start;
+    let processors = match args.processors {
+        None => placement::choose(args.threads.into(), &record.name),
+        Some(Processors::Any) => Vec::new(),
+        Some(Processors::These(list)) => list,
+    };
+    if !processors.is_empty() {
+        log::info!("workers on processors {}", list(&processors));
+    }
     let losses = Arc::new(Losses::default());
     persistent.lock().unwrap_or_else(PoisonError::into_inner).insert(LOSSES.to_owned(), losses.clone());
     let failed = move |worker: usize| {
@@ -291,7 +302,7 @@ pub fn run_loaded(
     let options = Options {
         workers: args.threads.into(),
         replicate: args.threads > 1,
-        processors: args.processors,
+        processors,
         counters: Some(counters.clone()),
         mechanism,
         budget: args.budget,

@@ -102,12 +102,16 @@ pub fn tidy() -> Result<Vec<String>> {
     Ok(undone)
 }
 
-/// The routers of this user that run in this network namespace, and root's those that root has started; none if their
-/// folders cannot be read.
+/// The routers of this user that run, and root's those that root has started; none if their folders cannot be read.
+pub fn all_routers() -> impl Iterator<Item = Record> {
+    let dirs = run_dirs().unwrap_or_default();
+    dirs.into_iter().flat_map(|dir| record::all(&dir)).filter(Record::is_alive)
+}
+
+/// Those of [`all_routers`] that run in this network namespace.
 pub fn routers_here() -> Vec<Record> {
     let netns = own_netns().ok();
-    let all = run_dirs().unwrap_or_default().into_iter().flat_map(|dir| record::all(&dir));
-    all.filter(|router| Some(&router.netns) == netns.as_ref() && router.is_alive()).collect()
+    all_routers().filter(|router| Some(&router.netns) == netns.as_ref()).collect()
 }
 
 fn check_run_dir(dir: &Path) -> Result<()> {
