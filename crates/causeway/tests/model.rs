@@ -130,6 +130,8 @@ fn what_is_wrong_is_said_with_what_is_possible() {
     assert!(error.contains("--node 0: possible are 0.001 to 10000 Mpps"), "{error}");
     let error = refused(&["calibrate", "/nowhere/lab.json"]);
     assert!(error.contains("cannot read /nowhere/lab.json"), "{error}");
+    let error = refused(&["calibrate", "--machine", "/nowhere/mine.toml", "/nowhere/lab.json"]);
+    assert!(error.contains("cannot read /nowhere/mine.toml"), "{error}");
     let error = refused(&["OSR-99"]);
     assert!(error.contains("there is no figure 'OSR-99'"), "{error}");
 }

@@ -102,7 +102,7 @@ pub use pulse::Pulse;
 pub use router::{Edge, MOST_TRACED, Measure, NotAdded, Options, Router, StartError};
 pub use settings::{Configure, Settings, configured};
 pub use spec::{Library, Spec};
-pub use spin::SpinTime;
+pub use spin::{Spin, SpinTime};
 pub use storage::Stored;
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
 pub use verdict::{OrDrop, Verdict, each};

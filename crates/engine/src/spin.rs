@@ -22,7 +22,7 @@ impl Default for SpinTime {
 
 /// One worker's spinning.
 #[derive(Clone, Debug)]
-pub(crate) struct Spin {
+pub struct Spin {
     time: SpinTime,
     /// Nanoseconds that are spun now.
     now_ns: u64,
@@ -31,12 +31,18 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
+    /// That of a worker that has not slept yet.
     pub fn new(time: SpinTime) -> Spin {
         let now_ns = match time {
             SpinTime::Adaptive(_) => 0,
             SpinTime::Fixed(time_ns) => time_ns,
         };
         Spin { time, now_ns, since_ns: None }
+    }
+
+    /// How long it spins now, in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
     }
 
     /// There was work.

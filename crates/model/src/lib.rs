@@ -27,7 +27,8 @@
 //! | [`pcie`], [`dram`], [`ddio`] | links, memory and shared caches of today, a part each |
 //! | [`today`] | machines of today from those parts: what goes first, and what one more of anything buys; graphs of the live router on them |
 //! | [`cluster`] | many machines: growth, and failures |
-//! | [`calibrate`] | this machine, from the laboratory's numbers |
+//! | [`veth`] | the laboratory's bed on this machine: a tester and a device between veths, on two processors |
+//! | [`calibrate`] | this machine, from a few of the laboratory's numbers, held against the others |
 //!
 //! # What is modelled and what is not
 //!
@@ -38,7 +39,7 @@
 //! Handlers of interrupts preempt deferred work at any time; deferred work that does not end in so many runs is a thread's
 //! among others. Not modelled: the clock's interrupt, the first-level cache, instruction fetches, what user processes do.
 //!
-//! A file of a paper's machine has at most six calibrated values, and that of this machine four a device; the points that they
+//! A file of a paper's machine has at most six calibrated values, and that of this machine six for each bed; the points that they
 //! were calibrated on are named and are no results. `assumed` are values that nobody gives, each with the reason, and
 //! [`figures::sensitivity`] says what hangs on them. No value depends on the figure, nor does how long it runs: that depends on
 //! what is offered and on how sure the numbers are. What stands in the code is what structures and frames are like: sizes in
@@ -77,3 +78,4 @@ pub mod several;
 pub mod software;
 pub mod today;
 pub mod trace;
+pub mod veth;

@@ -45,6 +45,6 @@ fn the_page_counts_the_values_of_each_machine_by_their_origin() {
         );
         assert!(page.lines().any(|line| line == row), "docs/model.md does not have: {row}");
     }
-    assert_eq!(files.len(), 9, "a row for each, and no more");
-    assert_eq!(page.lines().filter(|line| line.starts_with("| `") && line.contains(".toml` |")).count(), 9);
+    assert_eq!(files.len(), 10, "a row for each, and no more");
+    assert_eq!(page.lines().filter(|line| line.starts_with("| `") && line.contains(".toml` |")).count(), 10);
 }

@@ -58,13 +58,28 @@ pub struct CardsArgs {
 /// `model calibrate`.
 #[derive(Args)]
 pub struct CalibrateArgs {
-    /// Results of `causeway lab run` with three lengths and five repetitions at least; without it, measure now, as root
+    /// Results of an earlier run (model-lab.json); without it, measure now, as root
     #[arg(value_name = "FILE")]
     pub results: Option<PathBuf>,
+    /// Predict by this machine's file instead of calibrating one
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
     /// The device runs on this processor, and the thread that is woken; the tester has the others
     #[arg(long, default_value_t = 1)]
     pub processor: usize,
-    /// Write into this folder: this-machine.toml, model-calibrate.json, .csv and .html, and model-lab.json if it was measured
+    /// How often each point is measured; two modes can be told from five on
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub repetitions: u16,
+    /// What is random in the simulation follows from it: same seed, same numbers
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Say for every point where the time of both processors goes
+    #[arg(long)]
+    pub why: bool,
+    /// Follow the frame of this number, from 0, at each point of the shortest frames
+    #[arg(long, value_name = "NUMBER")]
+    pub packet: Option<u64>,
+    /// Write into this folder: this-machine.toml, model-calibrate.json, .csv, .html and pictures, and model-lab.json if it was measured
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
 }

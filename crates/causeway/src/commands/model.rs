@@ -8,8 +8,8 @@ use crate::output;
 use anyhow::{Context, Result, ensure};
 use causeway_engine::usable_processors;
 use causeway_lab::primitives;
-use causeway_lab::run::{Description, Preset, Task};
-use causeway_model::calibrate::Calibration;
+use causeway_lab::run::{Description, Rounds};
+use causeway_model::calibrate::{self, Calibration, How};
 use causeway_model::cluster::{failure::Offered, network::Rates, report};
 use causeway_model::enhanced;
 use causeway_model::figures::{self, Figure};
@@ -17,10 +17,12 @@ use causeway_model::machine::Machine;
 use causeway_model::run::Effort;
 use causeway_model::today::graph::{Configuration, costs};
 use causeway_model::today::{machine::Plan, what_if as plans};
+use causeway_model::veth::FULL_FPS;
 use causeway_packet::pool;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Frames of each run of many machines.
 const FRAMES: u64 = 300_000;
@@ -28,9 +30,11 @@ const FRAMES: u64 = 300_000;
 const ROOM: usize = 1_024;
 /// Frames for packets that graphs hold. Memory is touched only as they are used.
 const GRAPH_FRAMES: u32 = 1 << 18;
-/// Lengths of frames that this machine is calibrated and held against, and how often each is measured.
-const SIZES: [&str; 6] = ["64", "128", "256", "512", "1024", "1518"];
-const REPETITIONS: usize = 5;
+/// Lengths of frames that this machine is calibrated and held against, loads in percent of what a device carries, and how long a
+/// trial takes.
+const LENGTHS: [u32; 5] = [64, 256, 512, 1_024, 1_518];
+const LOADS: [u32; 4] = [20, 40, 60, 80];
+const TRIAL: Duration = Duration::from_millis(200);
 /// Rates of machines that make sense, millions of frames a second.
 const MPPS: std::ops::RangeInclusive<f64> = 0.001..=10_000.0;
 
@@ -129,44 +133,66 @@ fn scale_out(args: &ScaleOutArgs) -> Result<ExitCode> {
 
 fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
     let usable = usable_processors();
-    // Said before the laboratory measures for a quarter of an hour.
+    // Said before the laboratory measures for some minutes.
     ensure!(
         usable.contains(&args.processor),
         "processor {} is none that this program may run on; --processor names one of {usable:?}",
         args.processor
     );
+    let machine = args.machine.as_deref().map(text).transpose()?;
     let results = match &args.results {
         Some(file) => file.clone(),
-        None => measured(&args.out, args.processor)?,
+        None => measured(args)?,
     };
-    let calibration = Calibration::read(&results)?;
-    let files = calibration.keep(&args.out, &primitives(args.processor)?)?;
-    calibration.lines().iter().try_for_each(output::print_line)?;
+    let document = calibrate::read(&results)?;
+    let how = How { seed: args.seed, followed: args.packet };
+    let calibration = match &machine {
+        Some((name, text)) => Calibration::by_file(&document, text, name, how)?,
+        None => Calibration::of(&document, &primitives(args.processor)?, how)?,
+    };
+    let files = calibration.keep(&args.out)?;
+    let mut lines = calibration.lines();
+    if args.why {
+        lines.extend(calibration.why());
+    }
+    if args.packet.is_some() {
+        lines.extend(calibration.ways());
+    }
+    lines.iter().try_for_each(output::print_line)?;
     let [machine, curves] = files.map(|file| file.display().to_string());
     output::print_line(format_args!("  the machine in {machine}, both curves in {curves}"))?;
     Ok(if calibration.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Has the laboratory measure the kernel's path and Causeway's, which has a processor of its own where there are two; says where
-/// the results are.
-fn measured(folder: &Path, processor: usize) -> Result<PathBuf> {
-    let others: Vec<usize> = usable_processors().into_iter().filter(|&other| other != processor).collect();
-    let own = if others.is_empty() { Vec::new() } else { vec![processor] };
-    let task = Task {
+/// The name of a file, and its text.
+fn text(file: &Path) -> Result<(String, String)> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+    Ok((name, text))
+}
+
+/// Has the laboratory measure the kernel's path and Causeway's in rounds, with a processor of its own for the device where there
+/// are two; says where the results are.
+fn measured(args: &CalibrateArgs) -> Result<PathBuf> {
+    let usable = usable_processors();
+    ensure!(usable.len() > 1, "tester and device need a processor each, and this program may run on one");
+    let others = usable.into_iter().filter(|&other| other != args.processor).collect();
+    let rounds = Rounds {
         devices: ["kernel", "causeway"].map(str::to_owned).into(),
         description: Description {
             tester_processors: others,
-            device_processors: own,
+            device_processors: vec![args.processor],
+            highest_fps: FULL_FPS,
             ..Description::default()
         },
-        sizes: SIZES.map(str::to_owned).into(),
-        preset: Preset::quick(),
-        repetitions: REPETITIONS,
-        yes: false,
-        output: folder.join("model-lab.json"),
+        lengths: LENGTHS.into(),
+        parts: LOADS.into(),
+        rounds: usize::from(args.repetitions),
+        trial: TRIAL,
+        output: args.out.join("model-lab.json"),
     };
-    task.run(&interrupted()?, &mut progress)?;
-    Ok(task.output)
+    rounds.run(&interrupted()?, &mut progress)?;
+    Ok(rounds.output)
 }
 
 fn kept(file: &Path) -> Result<ExitCode> {

@@ -24,12 +24,12 @@ pub struct Findings<'a> {
     first: String,
 }
 
-fn axis(quantity: &str, unit: &str) -> Axis {
+pub(super) fn axis(quantity: &str, unit: &str) -> Axis {
     Axis { quantity: quantity.to_owned(), unit: unit.to_owned() }
 }
 
 /// Quantity and unit.
-type What<'a> = (&'a str, &'a str);
+pub(super) type What<'a> = (&'a str, &'a str);
 
 impl<'a> Findings<'a> {
     /// Of these devices, of which the others are compared with the first.
@@ -48,7 +48,14 @@ impl<'a> Findings<'a> {
     }
 
     /// One more repetition of a point.
-    fn add(&mut self, name: &str, (quantity, unit): What<'_>, x: (Axis, f64), value: f64, note: &str) {
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        (quantity, unit): What<'_>,
+        x: (Axis, f64),
+        value: f64,
+        note: &str,
+    ) {
         let series = match self.document.series.iter().position(|series| series.name == name) {
             Some(at) => &mut self.document.series[at],
             None => {

@@ -13,6 +13,7 @@ mod ground;
 mod manner;
 mod phases;
 mod provenance;
+mod rounds;
 mod sizes;
 mod task;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use description::Description;
 pub use findings::Findings;
 pub use ground::{Side, check_rate};
 pub use manner::Preset;
+pub use rounds::Rounds;
 pub use task::{ENDED_EARLY, Task, compare_files, keep, verdict};
 
 use crate::bed::{Bed, Kind};

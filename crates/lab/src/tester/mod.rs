@@ -114,6 +114,7 @@ pub struct Ports {
     manner: Manner,
     control: Control,
     trial: u16,
+    receiving_ns: u64,
 }
 
 /// Time since a trial began.
@@ -123,7 +124,11 @@ struct Since {
 }
 
 fn realtime_ns() -> u64 {
-    let now = clock_gettime(ClockId::Realtime);
+    ns_of(ClockId::Realtime)
+}
+
+fn ns_of(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }
 
@@ -169,7 +174,7 @@ impl Ports {
             Ok(template)
         });
         let templates = templates.collect::<Result<_>>()?;
-        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0 })
+        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0, receiving_ns: 0 })
     }
 
     /// The flows, by the ports that they go from and to, in the order of the counts of an [`Analysis`]. Of a device that
@@ -189,6 +194,11 @@ impl Ports {
             true => "CLOCK_REALTIME, when the kernel took the frame from the driver",
             false => "CLOCK_REALTIME, when the tester found the frame",
         }
+    }
+
+    /// Processor time that receiving took in the last trial, of the ports to which frames were sent, in nanoseconds.
+    pub fn receiving_ns(&self) -> u64 {
+        self.receiving_ns
     }
 
     fn check(&mut self) -> Result<()> {
@@ -235,7 +245,7 @@ impl Ports {
         let (trial, flows) = (self.trial, self.plan.flows());
         let mut analysers: Vec<Analyser> =
             self.ports.iter().map(|_| Analyser::new(trial, flows.len())).collect();
-        let (ended, came) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (ended, came, took_ns) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
         let interrupted = &*self.control.interrupted;
         let disturb = &mut self.control.disturb;
         let (traffic, plan, templates, manner) =
@@ -257,13 +267,16 @@ impl Ports {
                         send(&mut **tx, generator, Some(request.duration_ns()), since, interrupted)
                     }));
                 }
-                let (ended, came) = (&ended, &came);
+                let (ended, came, took_ns) = (&ended, &came, &took_ns);
                 let expected = comes_back && plan.flows().iter().any(|flow| flow.to == number);
                 let coming = Coming { stamped, expected, crowded };
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
                     let sort = |seen, _: &[u8]| at_home(seen, plan, number);
                     receive(&mut **rx, coming, sort, analyser, since, ended, came);
+                    if expected {
+                        took_ns.fetch_add(ns_of(ClockId::ThreadCPUTime), Ordering::Relaxed);
+                    }
                 }));
             }
             let disturbed = request.event.map(|(event, at_ns)| {
@@ -283,6 +296,7 @@ impl Ports {
             sent.context("a thread of the tester failed")
         });
         let outcomes = outcomes?;
+        self.receiving_ns = took_ns.into_inner();
         self.check()?;
         let mut sent = vec![Sent::default(); self.plan.flows().len()];
         let (mut intended, mut last_ns) = (0, 0);

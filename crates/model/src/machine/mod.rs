@@ -7,6 +7,7 @@ mod tests;
 
 use place::all_under;
 pub(crate) use place::{from_toml, line, line_of};
+pub(crate) use quantity::quoted;
 pub use quantity::{
     BitRate, Buckets, ByteRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows,
     Frequency, Generation, Kind, Lanes, LineSize, Lines, Origin, Packets, Part, Processors, Routes, Runs,

@@ -94,14 +94,22 @@ pub enum Origin {
     Assumed(String),
 }
 
+impl Origin {
+    /// As files call it, and what they say.
+    fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Origin::Given(what) => ("given", what),
+            Origin::Literature(what) => ("literature", what),
+            Origin::Calibrated(what) => ("calibrated", what),
+            Origin::Assumed(what) => ("assumed", what),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Given(what) => write!(f, "given: {what}"),
-            Origin::Literature(what) => write!(f, "literature: {what}"),
-            Origin::Calibrated(what) => write!(f, "calibrated: {what}"),
-            Origin::Assumed(what) => write!(f, "assumed: {what}"),
-        }
+        let (origin, what) = self.parts();
+        write!(f, "{origin}: {what}")
     }
 }
 
@@ -124,6 +132,26 @@ pub struct Value<K> {
     /// Where it comes from.
     pub origin: Origin,
     kind: PhantomData<K>,
+}
+
+impl<K: Kind> Value<K> {
+    /// A value in the smallest unit of its kind; one out of its range is the next that is not.
+    pub fn new(value: u64, origin: Origin) -> Value<K> {
+        Value { value: value.clamp(K::RANGE.0, K::RANGE.1), origin, kind: PhantomData }
+    }
+
+    /// As a file has it.
+    pub fn text(&self) -> String {
+        let (origin, what) = self.origin.parts();
+        let value = written::<K>(self.value);
+        format!("{{ value = {}, {origin} = {} }}", quoted(&value), quoted(what))
+    }
+}
+
+/// A string of TOML; what cannot be printed is left out.
+pub(crate) fn quoted(text: &str) -> String {
+    let plain: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 impl<K: Kind> TryFrom<Raw> for Value<K> {

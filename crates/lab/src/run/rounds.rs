@@ -1,0 +1,255 @@
+//! Points in rounds: in each every device at every length and load once, in turns, so that what makes the machine slow for a while
+//! does so at all points alike.
+//!
+//! A first round, which does not count, finds what a device forwards when far more is offered; the loads are parts of that. In
+//! one round they rise, in the next one they fall. Trials in which the machine was slow or a processor stood still are made
+//! again ([`Yardstick`]). For a model of the bed there is also what the tester offers at most, and what it takes to receive.
+
+use super::findings::axis;
+use super::{Comparison, Description, Findings, Ground, Preset, Progress, keep};
+use crate::bed::Kind;
+use crate::report::begun;
+use crate::search::{Outcome, Request, Tester};
+use crate::tester::Ports;
+use crate::yardstick::{Calm, Yardstick};
+use anyhow::{Context, Result, ensure};
+use causeway_results::Document;
+use causeway_results::stats::median;
+use causeway_results::traffic::Sizes;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// A load at which caches and tables become warm, and how much shorter than others that trial is.
+const WARM_FPS: f64 = 20e3;
+const WARM_PART: u64 = 4;
+/// Trials of the first round at a length, of which the median says what a device carries.
+const FIRST: usize = 3;
+/// The percentile of delay beside the median.
+const LATE: f64 = 0.99;
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// Names of devices.
+    pub devices: Vec<String>,
+    /// The test bed.
+    pub description: Description,
+    /// Lengths of frames, bytes.
+    pub lengths: Vec<u32>,
+    /// Loads, in percent of what a device carries.
+    pub parts: Vec<u32>,
+    /// Rounds that count.
+    pub rounds: usize,
+    /// How long a trial takes.
+    pub trial: Duration,
+    /// Where the document goes; a table and a page go beside it.
+    pub output: PathBuf,
+}
+
+/// Where a trial was made.
+struct At<'a> {
+    device: &'a str,
+    bytes: u32,
+}
+
+impl Rounds {
+    fn comparison(&self) -> Comparison {
+        let mut description = self.description.clone();
+        description.share(&causeway_engine::usable_processors());
+        let mut preset = Preset::quick();
+        preset.trial_ns = self.trial.as_nanos() as u64;
+        Comparison {
+            description,
+            devices: self.devices.clone(),
+            sizes: self.lengths.iter().map(|bytes| (bytes.to_string(), Sizes::Fixed(*bytes))).collect(),
+            preset,
+            repetitions: self.rounds,
+            only_curve: true,
+            yes: false,
+        }
+    }
+
+    /// Runs them, and writes what was found.
+    ///
+    /// # Errors
+    /// What cannot be set up, a device that dies, an interrupt, or that the files cannot be written.
+    pub fn run(&self, interrupted: &Arc<AtomicBool>, progress: &mut Progress<'_>) -> Result<()> {
+        let comparison = self.comparison();
+        ensure!(!self.devices.is_empty() && !self.lengths.is_empty(), "there is nothing to measure");
+        comparison.check_lengths()?;
+        let mut document = Document::new(begun());
+        self.measure(&comparison, &mut document, interrupted, progress)?;
+        keep(&self.output, "Points in rounds", &document)
+    }
+
+    fn measure(
+        &self,
+        comparison: &Comparison,
+        document: &mut Document,
+        interrupted: &Arc<AtomicBool>,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
+        let Comparison { description, devices, .. } = comparison;
+        let kinds: Vec<Kind> = devices.iter().map(|name| description.device(name)).collect::<Result<_>>()?;
+        let ground = Ground::new(description, comparison.yes)?;
+        let mut findings = Findings::new(document, devices);
+        findings.setting("test bed", ground.note());
+        findings.setting("processors of the tester", &format!("{:?}", description.tester_processors));
+        findings.setting("processors of the device", &format!("{:?}", description.device_processors));
+        findings.setting("trials", &format!("{} ms", self.trial.as_millis()));
+        let mut yardstick = Yardstick::new(&comparison.processors());
+        // What each device carries at each length, as the first round found it.
+        let mut carried: Vec<f64> = Vec::new();
+        let began = Instant::now();
+        for round in 0..=self.rounds {
+            let left = match round {
+                0 => self.estimate(),
+                _ => began.elapsed().mul_f64((self.rounds + 1 - round) as f64 / round as f64),
+            };
+            progress(&format!("round {round} of {}", self.rounds), left);
+            let mut places = carried.clone().into_iter();
+            for (device, kind) in devices.iter().zip(&kinds) {
+                let started = ground.start(kind, &description.device_processors);
+                let started = started.with_context(|| format!("device '{device}'"))?;
+                if round == 0 {
+                    comparison.started(device, &ground, &started, &mut findings);
+                }
+                for (bytes, (_, sizes)) in self.lengths.iter().zip(&comparison.sizes) {
+                    let traffic = comparison.traffic(Some(sizes));
+                    let control = started.control(interrupted.clone());
+                    let mut tester = Ports::new(ground.open()?, traffic, comparison.manner(), control)?;
+                    let warm_ns = comparison.preset.trial_ns / WARM_PART;
+                    tester.trial(&Request::new(WARM_FPS, warm_ns))?;
+                    let mut trials = Trials { rounds: self, tester, yardstick: &mut yardstick };
+                    let at = At { device, bytes: *bytes };
+                    match places.next() {
+                        Some(carried) => trials.round(round, &at, carried, &mut findings)?,
+                        None => carried.push(trials.first()?),
+                    }
+                }
+            }
+            for (name, value) in yardstick.summary() {
+                findings.setting(name, &value);
+            }
+        }
+        Ok(())
+    }
+
+    /// About how long it takes.
+    fn estimate(&self) -> Duration {
+        let places = (self.devices.len() * self.lengths.len()) as u32;
+        let trials = self.rounds * (self.parts.len() + 1) + FIRST;
+        (self.trial + Duration::from_millis(100)) * places * trials as u32
+    }
+}
+
+/// Trials of a device at a length.
+struct Trials<'a, 'y> {
+    rounds: &'a Rounds,
+    tester: Ports,
+    yardstick: &'a mut Yardstick<'y>,
+}
+
+impl Trials<'_, '_> {
+    fn trial(&mut self, load_fps: f64) -> Result<Outcome> {
+        let Trials { rounds, tester, yardstick } = self;
+        Calm { tester, yardstick }.trial(&Request::new(load_fps, rounds.trial.as_nanos() as u64))
+    }
+
+    fn highest_fps(&self) -> f64 {
+        self.rounds.description.highest_fps
+    }
+
+    /// What the device carries: what it forwards of the highest load.
+    fn first(&mut self) -> Result<f64> {
+        let one = |_| Ok(self.trial(self.highest_fps())?.forwarding_fps());
+        let rates: Vec<f64> = (0..FIRST).map(one).collect::<Result<_>>()?;
+        median(&rates).filter(|rate| *rate > 0.0).context("the device forwards nothing")
+    }
+
+    /// The highest load, and all others, in this round.
+    fn round(&mut self, round: usize, at: &At<'_>, carried: f64, findings: &mut Findings<'_>) -> Result<()> {
+        let outcome = self.trial(self.highest_fps())?;
+        let received = outcome.received().max(1) as f64;
+        for (rest, what, value) in [
+            ("saturation forwarding rate", ("forwarding rate", "frames/s"), outcome.forwarding_fps()),
+            ("rate of the tester", ("offered rate", "frames/s"), outcome.offered_fps()),
+            ("time to receive", ("processor time", "ns"), self.tester.receiving_ns() as f64 / received),
+        ] {
+            let x = (axis("frame length", "bytes"), f64::from(at.bytes));
+            findings.add(&format!("{}/{rest}", at.device), what, x, value, "");
+        }
+        let mut parts = self.rounds.parts.clone();
+        if round.is_multiple_of(2) {
+            parts.reverse();
+        }
+        for part in parts {
+            let outcome = self.trial(carried * f64::from(part) / 100.0)?;
+            found(at, part, &outcome, findings);
+        }
+        Ok(())
+    }
+}
+
+/// Delays, loss and what was offered, at a part of what a device carries.
+fn found(at: &At<'_>, part: u32, outcome: &Outcome, findings: &mut Findings<'_>) {
+    let us = |share| outcome.analysis.latency.percentile_ns(share).map(|ns| ns as f64 / 1e3);
+    let note = if outcome.limited { super::findings::LIMITED } else { "" };
+    for (rest, what, value) in [
+        ("offered load", ("offered load", "frames/s"), Some(outcome.offered_fps())),
+        ("median delay", ("delay", "us"), us(0.5)),
+        ("99 of 100 within", ("delay", "us"), us(LATE)),
+        ("loss", ("loss ratio", ""), Some(outcome.loss_ratio())),
+    ] {
+        let x = (axis("part of what it carries", "%"), f64::from(part));
+        let name = format!("{}/{} bytes/{rest}", at.device, at.bytes);
+        if let Some(value) = value {
+            findings.add(&name, what, x, value, note);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two rounds of the kernel in a bed: each point has a value of each.
+    #[test]
+    fn each_round_has_each_point_once() {
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: needs root to make network namespaces");
+        }
+        let output = std::env::temp_dir().join(format!("causeway-rounds-{}.json", std::process::id()));
+        let rounds = Rounds {
+            devices: vec!["kernel".to_owned()],
+            description: Description { highest_fps: 100e3, ..Description::default() },
+            lengths: vec![64, 1_518],
+            parts: vec![20, 80],
+            rounds: 2,
+            trial: Duration::from_millis(20),
+            output: output.clone(),
+        };
+        let mut told = Vec::new();
+        rounds.run(&Arc::default(), &mut |what, _| told.push(what.to_owned())).expect("possible");
+        assert_eq!(told, ["round 0 of 2", "round 1 of 2", "round 2 of 2"]);
+        let text = std::fs::read_to_string(&output).expect("written");
+        let document = Document::from_json(&text).expect("right");
+        for (name, places) in [
+            ("kernel/saturation forwarding rate", [64.0, 1_518.0]),
+            ("kernel/rate of the tester", [64.0, 1_518.0]),
+            ("kernel/time to receive", [64.0, 1_518.0]),
+            ("kernel/64 bytes/offered load", [20.0, 80.0]),
+            ("kernel/1518 bytes/median delay", [20.0, 80.0]),
+        ] {
+            let series = document.series(name).unwrap_or_else(|| panic!("no {name}"));
+            assert_eq!(series.measurements.iter().filter_map(|one| one.x).collect::<Vec<_>>(), places);
+            let whole = |values: &[f64]| values.len() == 2 && values.iter().all(|value| *value > 0.0);
+            assert!(series.measurements.iter().all(|one| whole(&one.repetitions)), "{series:?}");
+        }
+        for extension in ["json", "csv", "html"] {
+            std::fs::remove_file(output.with_extension(extension)).expect("removed");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What the laboratory measured in rounds, and which of its numbers calibrate.
+
+use crate::veth::fit::{Target, What};
+use anyhow::{Context, Result, ensure};
+use causeway_results::stats::median;
+use causeway_results::{Document, Measurement};
+
+/// Repetitions from which on two modes can be seen.
+const REPETITIONS: usize = 5;
+/// A gap of this part of the median parts two modes, if it is some times wider than any other.
+const GAP: (f64, f64) = (0.15, 3.0);
+/// What the laboratory says of a load that the tester could not offer.
+const LIMITED: &str = "limited by the tester";
+/// What is forwarded where more is offered than the tester sends, what it sends then, and what it takes to receive a frame.
+const FORWARDED: &str = "/saturation forwarding rate";
+const SENT: &str = "/rate of the tester";
+const RECEIVING: &str = "/time to receive";
+/// Lengths below which nothing is left to predict.
+const LENGTHS: usize = 3;
+/// Percent of what a device carries from which on a second delay of the shortest frames calibrates.
+const LOADED: u32 = 50;
+
+/// A device's rates at a length, frames a second, where more is offered than the tester sends.
+#[derive(Clone, Debug)]
+pub struct Full {
+    /// Length of frames.
+    pub bytes: u32,
+    /// What the tester sent.
+    pub sent: Vec<f64>,
+    /// What came back.
+    pub forwarded: Vec<f64>,
+}
+
+/// Times inside at a load, microseconds.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Length of frames.
+    pub bytes: u32,
+    /// Percent of what the device carries.
+    pub part: u32,
+    /// Frames a second that were sent.
+    pub load_fps: f64,
+    /// The median, of each repetition.
+    pub inside_us: Vec<f64>,
+    /// Within which 99 of 100 are.
+    pub late_us: Vec<f64>,
+    /// Whether the tester offered what it was to offer.
+    pub limited: bool,
+}
+
+/// All of a device.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its name.
+    pub name: String,
+    /// Rates, by rising length.
+    pub full: Vec<Full>,
+    /// Times, by rising length and load.
+    pub looks: Vec<Look>,
+    /// What the tester takes to receive a frame, nanoseconds.
+    pub receive_ns: f64,
+}
+
+/// The numbers that calibrate, and the points that they are of.
+pub struct Chosen {
+    /// For the fit.
+    pub targets: Vec<Target>,
+    /// Lengths whose rates are among them.
+    pub rates: [u32; 2],
+    /// Lengths and parts of delays.
+    pub delays: [(u32, u32); 3],
+}
+
+/// Whether values are of two kinds: two groups of at least two with a gap between them that is like no other.
+pub fn has_two_modes(values: &[f64]) -> bool {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let Some(middle) = median(&values) else { return false };
+    let gaps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let inner = 1..gaps.len().saturating_sub(1);
+    let Some(widest) = inner.max_by(|&a, &b| gaps[a].total_cmp(&gaps[b])) else { return false };
+    let others = gaps.iter().enumerate().filter(|(n, _)| *n != widest).map(|(_, gap)| *gap);
+    gaps[widest] > GAP.0 * middle && gaps[widest] > GAP.1 * others.fold(0.0, f64::max)
+}
+
+/// The one value that repetitions say.
+pub fn steady(values: &[f64], what: &str) -> Result<f64> {
+    let n = values.len();
+    ensure!(n >= REPETITIONS, "{what}: {n} repetitions; from {REPETITIONS} on two modes can be told apart");
+    ensure!(!has_two_modes(values), "{what} has two modes, and calibrates nothing: {values:.1?}");
+    median(values).filter(|value| *value > 0.0).with_context(|| format!("{what} is nothing"))
+}
+
+/// All devices of a document that [`causeway lab`](causeway_results) measured in rounds.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn devices(document: &Document) -> Result<Vec<Measured>> {
+    let names = document.series.iter().filter_map(|series| series.name.strip_suffix(FORWARDED));
+    let all: Vec<Measured> = names.filter_map(|name| device(document, name)).collect();
+    ensure!(!all.is_empty(), "no device of these results was measured in rounds");
+    Ok(all)
+}
+
+fn device(document: &Document, name: &str) -> Option<Measured> {
+    let values =
+        |rest: &str| document.series(&format!("{name}{rest}")).map(|series| &series.measurements[..]);
+    let at = |all: &[Measurement], x: f64| all.iter().find(|one| one.x == Some(x)).cloned();
+    let sent = values(SENT)?;
+    let full: Vec<Full> = values(FORWARDED)?
+        .iter()
+        .filter_map(|one| {
+            let (x, forwarded) = (one.x?, one.repetitions.clone());
+            Some(Full { bytes: x as u32, sent: at(sent, x)?.repetitions, forwarded })
+        })
+        .collect();
+    let mut looks = Vec::new();
+    for bytes in full.iter().map(|full| full.bytes) {
+        let of = |what: &str| values(&format!("/{bytes} bytes/{what}"));
+        let (Some(inside), Some(load)) = (of("median delay"), of("offered load")) else { continue };
+        for one in inside {
+            let Some(x) = one.x else { continue };
+            let late = of("99 of 100 within").and_then(|all| at(all, x));
+            let load_fps = at(load, x).and_then(|load| median(&load.repetitions));
+            looks.push(Look {
+                bytes,
+                part: x as u32,
+                load_fps: load_fps?,
+                inside_us: one.repetitions.clone(),
+                late_us: late.map(|late| late.repetitions).unwrap_or_default(),
+                limited: one.note.contains(LIMITED),
+            });
+        }
+    }
+    let times: Vec<f64> = values(RECEIVING)?.iter().filter_map(|one| median(&one.repetitions)).collect();
+    Some(Measured { name: name.to_owned(), full, looks, receive_ns: median(&times)? })
+}
+
+impl Measured {
+    /// What calibrates: rates of the shortest and the longest frames, their delays at the lowest load, and one more of the shortest.
+    ///
+    /// # Errors
+    ///
+    /// If one of these does not have one value, or there are too few lengths.
+    pub fn chosen(&self) -> Result<Chosen> {
+        let name = &self.name;
+        let ([first, .., last], true) = (&self.full[..], self.full.len() >= LENGTHS) else {
+            anyhow::bail!(
+                "{name}: {} lengths; two calibrate, and others are to be predicted",
+                self.full.len()
+            )
+        };
+        let mut targets = Vec::new();
+        for full in [first, last] {
+            let bytes = full.bytes;
+            for (what, values) in [(What::Offered, &full.sent), (What::Forwarded, &full.forwarded)] {
+                let measured = steady(values, &format!("{name} at {bytes} bytes, {what:?}"))?;
+                targets.push(Target { bytes, load_fps: None, what, measured });
+            }
+        }
+        let mut delays = [(0, 0); 3];
+        let wanted = [(first.bytes, 0), (first.bytes, LOADED), (last.bytes, 0)];
+        for (place, (bytes, from)) in delays.iter_mut().zip(wanted) {
+            let mut looks = self.looks.iter().filter(|look| look.bytes == bytes && look.part >= from);
+            let look = looks.find_map(|look| Some((look, look.one().ok()?)));
+            let (look, measured) = look.with_context(|| {
+                format!("{name}, {bytes} bytes: no delay from {from} % on has one value, and none calibrates")
+            })?;
+            *place = (bytes, look.part);
+            targets.push(Target { bytes, load_fps: Some(look.load_fps), what: What::Inside, measured });
+        }
+        Ok(Chosen { targets, rates: [first.bytes, last.bytes], delays })
+    }
+}
+
+impl Look {
+    /// The one value that it has.
+    ///
+    /// # Errors
+    ///
+    /// Why it has none.
+    pub fn one(&self) -> Result<f64> {
+        let what = format!("the delay of {} bytes at {} %", self.bytes, self.part);
+        ensure!(!self.limited, "{what} was {LIMITED}, and calibrates nothing");
+        steady(&self.inside_us, &what)
+    }
+}
+
+impl Chosen {
+    /// In words.
+    pub fn words(&self) -> String {
+        let [short, long] = self.rates;
+        let delays: Vec<String> =
+            self.delays.iter().map(|(bytes, part)| format!("of {bytes} bytes at {part} %")).collect();
+        format!("calibrated on rates of {short} and {long} bytes, and median delays {}", delays.join(", "))
+    }
+}

@@ -1,0 +1,155 @@
+//! The device's processor: it sleeps, is woken, works in turns, and looks out for more.
+//!
+//! The kernel takes a backlog in turns of a poll's weight; when nothing is left its processor halts, and the next frame wakes it by
+//! an interrupt from the tester's. Causeway's worker takes batches from its ring and looks on for as long as that has paid lately
+//! ([`Spin`], the live router's) before it sleeps. What a turn takes all of its frames wait for.
+
+use super::machine::DeviceValues;
+use super::tester::{Vary, divided};
+use crate::event::Time;
+use causeway_engine::{Spin, SpinTime};
+use std::collections::VecDeque;
+
+const PS_PER_NS: u64 = 1_000;
+
+/// What the processor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sleeps,
+    Wakes,
+    Works,
+    LooksOut,
+}
+
+/// A turn: when the first of its frames leaves, how long after it each other one, and when it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Frames.
+    pub frames: u64,
+    /// Of the first.
+    pub first_ps: Time,
+    /// From one to the next.
+    pub each_ps: Time,
+    /// Of the last, with which it ends.
+    pub end_ps: Time,
+}
+
+/// What comes of going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goes {
+    /// A turn begins.
+    Turn(Turn),
+    /// It looks out until then.
+    LooksOut(Time),
+    /// It sleeps.
+    Sleeps,
+}
+
+/// The processor, and what waits for it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    wake_ps: Time,
+    look_ps: Time,
+    turn_ps: Time,
+    frame_ps: [Time; 2],
+    batch: u64,
+    room: usize,
+    vary: Vary,
+    spin: Spin,
+    state: State,
+    since_ps: Time,
+    /// Numbers of frames.
+    pub queue: VecDeque<u32>,
+    /// Numbers intentions, so that an end that was overtaken is known.
+    pub intention: u64,
+    /// Frames that found no room.
+    pub lost: u64,
+    /// Turns so far.
+    pub turns: u64,
+    /// Times that it was woken.
+    pub wakes: u64,
+    /// Time that went into work and into looking out.
+    pub spent_ps: [Time; 2],
+}
+
+impl Device {
+    /// One that forwards frames of this length.
+    pub fn new(values: &DeviceValues, bytes: u32, seed: u64) -> Device {
+        let frame_ps = values.frame.value + values.byte.value * u64::from(bytes);
+        Device {
+            wake_ps: values.wake.value,
+            look_ps: values.look.value,
+            turn_ps: values.turn.value,
+            frame_ps: divided(frame_ps, values.together.value),
+            batch: values.batch.value,
+            room: values.room.value as usize,
+            vary: Vary::new(values.vary.value, seed),
+            spin: Spin::new(SpinTime::Adaptive(values.spin.value / PS_PER_NS)),
+            state: State::Sleeps,
+            since_ps: 0,
+            queue: VecDeque::new(),
+            intention: 0,
+            lost: 0,
+            turns: 0,
+            wakes: 0,
+            spent_ps: [0; 2],
+        }
+    }
+
+    /// A frame comes. Says when the processor goes on because of it, if it does; `None` if it works anyway, or has no room.
+    pub fn comes(&mut self, frame: u32, now_ps: Time) -> Option<Time> {
+        if self.queue.len() >= self.room {
+            self.lost += 1;
+            return None;
+        }
+        self.queue.push_back(frame);
+        let ps = match self.state {
+            State::Wakes | State::Works => return None,
+            State::Sleeps => {
+                self.wakes += 1;
+                let [wake_ps] = self.vary.of([self.wake_ps]);
+                self.spin.slept(self.since_ps / PS_PER_NS, (now_ps + wake_ps) / PS_PER_NS);
+                self.state = State::Wakes;
+                wake_ps
+            }
+            State::LooksOut => {
+                self.spent_ps[1] += now_ps - self.since_ps;
+                self.state = State::Works;
+                self.look_ps
+            }
+        };
+        self.intention += 1;
+        Some(now_ps + ps)
+    }
+
+    /// It goes on: with a turn if frames wait, else it looks out for more, or sleeps.
+    pub fn goes_on(&mut self, now_ps: Time) -> Goes {
+        let looked = self.state == State::LooksOut;
+        let since_ps = std::mem::replace(&mut self.since_ps, now_ps);
+        self.intention += 1;
+        let frames = (self.queue.len() as u64).min(self.batch);
+        if frames > 0 {
+            self.state = State::Works;
+            return Goes::Turn(self.turn(frames, now_ps));
+        }
+        if looked {
+            self.spent_ps[1] += now_ps - since_ps;
+        }
+        let spin_ps = self.spin.now_ns() * PS_PER_NS;
+        if looked || spin_ps == 0 {
+            self.state = State::Sleeps;
+            return Goes::Sleeps;
+        }
+        self.state = State::LooksOut;
+        Goes::LooksOut(now_ps + spin_ps)
+    }
+
+    fn turn(&mut self, frames: u64, now_ps: Time) -> Turn {
+        let [together_ps, each_ps] = self.frame_ps;
+        let [before_ps, each_ps] = self.vary.of([self.turn_ps + frames * together_ps, each_ps]);
+        let end_ps = now_ps + before_ps + frames * each_ps;
+        self.turns += 1;
+        self.spent_ps[0] += end_ps - now_ps;
+        Turn { frames, first_ps: now_ps + before_ps + each_ps, each_ps, end_ps }
+    }
+}

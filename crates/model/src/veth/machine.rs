@@ -1,0 +1,140 @@
+//! The file of this machine: what things take on it, and a bed of veth pairs for each device.
+
+use crate::machine::{Descriptors, Packets, Part, Span, Value, from_toml, values};
+use anyhow::Result;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// What a bed of veth pairs is in files without a device's own: the values that are not fitted.
+const BED: &str = include_str!("../../machines/veth.toml");
+
+/// A machine that was measured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThisMachine {
+    /// What it is.
+    pub about: String,
+    /// What it takes for single things.
+    #[serde(default)]
+    pub takes: BTreeMap<String, Value<Span>>,
+    /// The bed with each device.
+    pub bed: BTreeMap<String, BedValues>,
+}
+
+values! {
+    /// A tester and a device, each with a processor of its own.
+    BedValues {
+        ;
+        /// The tester's processor.
+        tester: TesterValues,
+        /// The device's.
+        device: DeviceValues,
+    }
+    /// A processor with a thread that sends and one that receives.
+    TesterValues {
+        /// A system call.
+        call: Span,
+        /// A look at what is due, and the offer of the processor to others.
+        look: Span,
+        /// A frame of no bytes, from writing it until the device has it.
+        send: Span,
+        /// Each byte of it.
+        byte: Span,
+        /// Of that, what is done with all frames of a batch before the first goes.
+        together: Part,
+        /// Frames of a batch at most.
+        batch: Packets,
+        /// A frame that is received.
+        receive: Span,
+        /// How long the receiver sleeps where nothing has come.
+        pause: Span,
+        /// After which a thread makes way for the other, if that waits.
+        slice: Span,
+        /// Room for frames that came.
+        ring: Descriptors,
+        /// By how much a piece of work takes longer or shorter.
+        vary: Part,
+    }
+    /// A processor that forwards.
+    DeviceValues {
+        /// From a frame that finds it asleep until it works.
+        wake: Span,
+        /// From a frame that it looks out for until it works.
+        look: Span,
+        /// How long it looks out for more at most, before it sleeps.
+        spin: Span,
+        /// A turn, beside its frames.
+        turn: Span,
+        /// A frame of no bytes.
+        frame: Span,
+        /// Each byte of it.
+        byte: Span,
+        /// Of that, what is done with all frames of a turn before the first leaves.
+        together: Part,
+        /// Frames of a turn at most.
+        batch: Packets,
+        /// Room for frames that wait.
+        room: Packets,
+        /// By how much a piece of work takes longer or shorter.
+        vary: Part,
+    }
+}
+
+impl ThisMachine {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with file and line, and what is allowed.
+    pub fn parse(text: &str, name: &str) -> Result<ThisMachine> {
+        from_toml(text, name)
+    }
+
+    /// The bed as it is before anything is fitted, with a device of this name: the kernel, or one in user space.
+    ///
+    /// # Errors
+    ///
+    /// None, or the program was built with a file that is wrong.
+    pub fn ready(device: &str) -> Result<BedValues> {
+        let mut ready = ThisMachine::parse(BED, "veth.toml")?;
+        let kind = if device == "kernel" { "kernel" } else { "user space" };
+        ready.bed.remove(kind).ok_or_else(|| anyhow::anyhow!("veth.toml has no {kind}"))
+    }
+}
+
+impl TesterValues {
+    /// Each value's name, and what a file has of it.
+    pub fn lines(&self) -> [(&'static str, String); 11] {
+        [
+            ("call", self.call.text()),
+            ("look", self.look.text()),
+            ("send", self.send.text()),
+            ("byte", self.byte.text()),
+            ("together", self.together.text()),
+            ("batch", self.batch.text()),
+            ("receive", self.receive.text()),
+            ("pause", self.pause.text()),
+            ("slice", self.slice.text()),
+            ("ring", self.ring.text()),
+            ("vary", self.vary.text()),
+        ]
+    }
+}
+
+impl DeviceValues {
+    /// As [`TesterValues::lines`].
+    pub fn lines(&self) -> [(&'static str, String); 10] {
+        [
+            ("wake", self.wake.text()),
+            ("look", self.look.text()),
+            ("spin", self.spin.text()),
+            ("turn", self.turn.text()),
+            ("frame", self.frame.text()),
+            ("byte", self.byte.text()),
+            ("together", self.together.text()),
+            ("batch", self.batch.text()),
+            ("room", self.room.text()),
+            ("vary", self.vary.text()),
+        ]
+    }
+}

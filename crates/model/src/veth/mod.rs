@@ -1,0 +1,225 @@
+//! A tester and a device between veth pairs, each with a processor of its own: the laboratory's bed on this machine, simulated.
+//!
+//! The way of a frame: a thread of the tester writes it and hands it to the kernel, which takes it through the veth within the same
+//! system call to the device's queue ([`tester`]); the device is woken if it sleeps, and works in turns ([`device`]); a frame has
+//! left when the kernel takes it at the other veth, where the laboratory notes its time; another thread of the tester takes it
+//! from there. Waiting comes from this alone: from batches that became due while the tester did something else, from turns, and
+//! from being woken.
+//!
+//! Not modelled: what processors take from each other's caches, interrupts of the clock, and that the machine below has
+//! other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
+
+pub mod device;
+pub mod fit;
+pub mod machine;
+pub mod tester;
+#[cfg(test)]
+mod tests;
+
+use crate::event::{MILLISECOND, Queue, SECOND, Time};
+use crate::trace::Trace;
+use device::{Device, Goes};
+use machine::BedValues;
+use tester::{Piece, Tester};
+
+/// What is offered where more is asked for than any tester sends.
+pub const FULL_FPS: f64 = 2e6;
+/// What passes before anything counts.
+const WARM_UP_PS: Time = 10 * MILLISECOND;
+
+/// What is offered, and for how long after a warm-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// Length of frames.
+    pub bytes: u32,
+    /// Frames a second.
+    pub load_fps: f64,
+    /// How long.
+    pub duration_ps: Time,
+    /// What is random follows from it.
+    pub seed: u64,
+    /// The frame that is followed, from 0.
+    pub followed: Option<u64>,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The tester goes on.
+    Tester,
+    /// A frame is with the device.
+    Comes(u32),
+    /// The device goes on, if it still intends to.
+    Device(u64),
+    /// A frame leaves.
+    Leaves(u32),
+}
+
+/// The bed while it runs.
+struct Bed {
+    queue: Queue<Event>,
+    tester: Tester,
+    device: Device,
+    /// When each frame was written.
+    written_ps: Vec<Time>,
+    /// Of each frame that left since things count, how long it was inside.
+    inside_ps: Vec<Time>,
+    from_ps: Time,
+    trace: Trace,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Frames a second that were sent.
+    pub offered_fps: f64,
+    /// That came back.
+    pub forwarded_fps: f64,
+    /// That the device had no room for.
+    pub lost_fps: f64,
+    /// Time inside, microseconds: of half of the frames at most, and of 99 of 100.
+    pub inside_us: [f64; 2],
+    /// The tester's time, as parts: it sends, receives, looks at what is due; the device's: it works, looks out for frames.
+    pub parts: [(&'static str, f64); 5],
+    /// Frames of a turn, mean.
+    pub turn: f64,
+    /// How often the device is woken, a second.
+    pub wakes: f64,
+    /// The way of the frame that was followed.
+    pub trace: Vec<String>,
+    /// Events that happened.
+    pub events: u64,
+}
+
+/// What is counted from the start on.
+#[derive(Clone, Copy)]
+struct Counts {
+    sent: u64,
+    lost: u64,
+    turns: u64,
+    wakes: u64,
+    spent_ps: [Time; 5],
+}
+
+impl Bed {
+    fn new(values: &BedValues, trial: &Trial) -> Bed {
+        let Trial { bytes, load_fps, seed, followed, .. } = *trial;
+        let mut queue = Queue::new();
+        queue.at(0, Event::Tester);
+        Bed {
+            queue,
+            tester: Tester::new(&values.tester, bytes, load_fps, seed),
+            device: Device::new(&values.device, bytes, !seed),
+            written_ps: Vec::new(),
+            inside_ps: Vec::new(),
+            from_ps: Time::MAX,
+            trace: Trace::of(followed),
+        }
+    }
+
+    fn run(&mut self, until_ps: Time) {
+        while let Some(event) = self.queue.before(until_ps) {
+            let now_ps = self.queue.now_ps();
+            match event {
+                Event::Tester => self.tester_goes_on(now_ps),
+                Event::Comes(frame) => self.comes(frame, now_ps),
+                Event::Device(intention) if intention == self.device.intention => {
+                    self.device_goes_on(now_ps);
+                }
+                // It was overtaken.
+                Event::Device(_) => {}
+                Event::Leaves(frame) => self.leaves(frame, now_ps),
+            }
+        }
+    }
+
+    fn tester_goes_on(&mut self, now_ps: Time) {
+        let (piece, end_ps) = self.tester.next(now_ps);
+        if let Piece::Sends { frames, first_ps, each_ps } = piece {
+            for n in 0..frames {
+                let number = self.written_ps.len() as u32;
+                self.written_ps.push(now_ps);
+                self.trace.note(u64::from(number), now_ps, "is written by the tester");
+                self.queue.at(now_ps + first_ps + n * each_ps, Event::Comes(number));
+            }
+        }
+        self.queue.at(end_ps, Event::Tester);
+    }
+
+    fn comes(&mut self, frame: u32, now_ps: Time) {
+        let lost = self.device.lost;
+        let goes_on = self.device.comes(frame, now_ps);
+        let what = match (self.device.lost > lost, goes_on) {
+            (true, _) => "finds no room at the device",
+            (false, Some(_)) => "is with the device, which goes on because of it",
+            (false, None) => "is with the device, and waits",
+        };
+        self.trace.note(u64::from(frame), now_ps, what);
+        if let Some(when_ps) = goes_on {
+            self.queue.at(when_ps, Event::Device(self.device.intention));
+        }
+    }
+
+    fn device_goes_on(&mut self, now_ps: Time) {
+        let when_ps = match self.device.goes_on(now_ps) {
+            Goes::Sleeps => return,
+            Goes::LooksOut(until_ps) => until_ps,
+            Goes::Turn(turn) => {
+                let frames = self.device.queue.drain(..turn.frames as usize);
+                for (n, frame) in (0..).zip(frames) {
+                    self.trace.note(u64::from(frame), now_ps, "is in a turn that begins");
+                    self.queue.at(turn.first_ps + n * turn.each_ps, Event::Leaves(frame));
+                }
+                turn.end_ps
+            }
+        };
+        self.queue.at(when_ps, Event::Device(self.device.intention));
+    }
+
+    fn leaves(&mut self, frame: u32, now_ps: Time) {
+        self.trace.note(u64::from(frame), now_ps, "has left");
+        if self.tester.came() && now_ps >= self.from_ps {
+            self.inside_ps.push(now_ps - self.written_ps[frame as usize]);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let [sends, receives, looks] = self.tester.spent_ps;
+        let [works, looks_out] = self.device.spent_ps;
+        Counts {
+            sent: self.tester.sent,
+            lost: self.device.lost,
+            turns: self.device.turns,
+            wakes: self.device.wakes,
+            spent_ps: [sends, receives, looks, works, looks_out],
+        }
+    }
+}
+
+/// Makes a trial. Same values and seed, same numbers.
+pub fn run(values: &BedValues, trial: &Trial) -> Outcome {
+    let duration_ps = trial.duration_ps;
+    let mut bed = Bed::new(values, trial);
+    bed.run(WARM_UP_PS);
+    let before = bed.counts();
+    bed.from_ps = WARM_UP_PS;
+    bed.run(WARM_UP_PS + duration_ps);
+    let after = bed.counts();
+    let a_second = |count: u64| count as f64 * SECOND as f64 / duration_ps.max(1) as f64;
+    let names = ["the tester sends", "receives", "looks", "the device works", "looks out"];
+    let part = |n: usize| (after.spent_ps[n] - before.spent_ps[n]) as f64 / duration_ps.max(1) as f64;
+    let forwarded = bed.inside_ps.len();
+    bed.inside_ps.sort_unstable();
+    let at = |part: usize| bed.inside_ps.get(forwarded * part / 100).map_or(0.0, |&ps| ps as f64 / 1e6);
+    Outcome {
+        offered_fps: a_second(after.sent - before.sent),
+        forwarded_fps: a_second(forwarded as u64),
+        lost_fps: a_second(after.lost - before.lost),
+        inside_us: [at(50), at(99)],
+        parts: std::array::from_fn(|n| (names[n], part(n))),
+        turn: forwarded as f64 / (after.turns - before.turns).max(1) as f64,
+        wakes: a_second(after.wakes - before.wakes),
+        trace: bed.trace.lines(),
+        events: bed.queue.happened(),
+    }
+}

@@ -1,0 +1,150 @@
+//! The bed against schedules by hand, and against bounds.
+
+use super::machine::ThisMachine;
+use super::*;
+use crate::event::MICROSECOND;
+use proptest::prelude::*;
+
+const US: Time = MICROSECOND;
+const LONG: Time = 50 * MILLISECOND;
+
+/// A frame takes the tester 1 us for a call, 1 us of writing and 1 us of sending, and the device 5 us until it is awake, 1 us
+/// for the turn, 1 us before others of its turn leave and 1 us by itself; the receiver takes 1 us and sleeps for 10 us.
+fn by_hand(device: &str) -> BedValues {
+    let mut values = ThisMachine::ready(device).expect("a bed");
+    let (t, d) = (&mut values.tester, &mut values.device);
+    (t.call.value, t.look.value, t.send.value, t.byte.value) = (US, US, 2 * US, 0);
+    (t.together.value, t.receive.value, t.pause.value) = (500, US, 10 * US);
+    (d.wake.value, d.turn.value, d.frame.value, d.byte.value) = (5 * US, US, 2 * US, 0);
+    d.together.value = 500;
+    (t.vary.value, d.vary.value) = (0, 0);
+    values
+}
+
+fn trial(load_fps: f64) -> Trial {
+    Trial { bytes: 64, load_fps, duration_ps: LONG, seed: 1, followed: None }
+}
+
+fn way(values: &BedValues, load_fps: f64, frame: u64) -> Vec<String> {
+    let lines = run(values, &Trial { followed: Some(frame), ..trial(load_fps) }).trace;
+    lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn a_frame_alone_takes_what_a_schedule_by_hand_has() {
+    let expected = [
+        "0 ns is written by the tester",
+        "3000 ns is with the device, which goes on because of it",
+        "8000 ns is in a turn that begins",
+        "11000 ns has left",
+    ];
+    let values = by_hand("kernel");
+    assert_eq!(way(&values, 10e3, 0), expected);
+    let outcome = run(&values, &trial(10e3));
+    assert_eq!(outcome.inside_us, [11.0, 11.0], "so do all others");
+    assert_eq!((outcome.turn, outcome.wakes), (1.0, 10e3), "each wakes the device");
+}
+
+/// One is due each microsecond. At 3 us, when the first is sent, three more are due: they are with the device at 8, 9 and 10 us,
+/// while the first is in a turn until 11; the next turn has all three, which leave at 16, 17 and 18.
+#[test]
+fn frames_that_became_due_meanwhile_go_as_a_batch_and_share_a_turn() {
+    let expected = [
+        "0 ns is written by the tester",
+        "7000 ns is with the device, and waits",
+        "8000 ns is in a turn that begins",
+        "15000 ns has left",
+    ];
+    assert_eq!(way(&by_hand("kernel"), 1e6, 3), expected);
+}
+
+/// Each 20 us one: Causeway's worker looks out for the next for up to 50 us, and needs no waking: 3 us with the tester, half one
+/// for the look, 3 us of work. Each 200 us one: it sleeps.
+#[test]
+fn a_worker_looks_out_for_frames_that_come_soon() {
+    let values = by_hand("causeway");
+    let soon = run(&values, &trial(50e3));
+    assert_eq!((soon.inside_us[0], soon.wakes), (6.5, 0.0));
+    let seldom = run(&values, &trial(5e3));
+    assert_eq!((seldom.inside_us[0], seldom.wakes), (11.0, 5e3));
+    let looks_out = |outcome: &Outcome| outcome.parts[4].1;
+    assert!(looks_out(&soon) > 0.8 && looks_out(&seldom) < 0.1, "{soon:?} {seldom:?}");
+}
+
+/// The tester's time goes into sending and receiving, as long as the device keeps up: 2 us and a call for each 256 frames, and 1 us
+/// for what comes back.
+#[test]
+fn who_is_the_slower_says_what_is_forwarded() {
+    let mut values = by_hand("kernel");
+    (values.device.frame.value, values.device.turn.value) = (US, 0);
+    // Threads make way at a tick, of which there are many.
+    let longer = Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) };
+    let quick = run(&values, &longer);
+    let expected = 1e6 / (2.0 + 1.0 / 256.0 + 1.0);
+    assert!((quick.forwarded_fps / expected - 1.0).abs() < 0.01, "{quick:?}");
+    // Turns of 64 that take 10 us for a frame and 64 us more: 11 us a frame.
+    (values.device.frame.value, values.device.turn.value) = (10 * US, 64 * US);
+    let slow = run(&values, &longer);
+    assert!((slow.forwarded_fps / (1e6 / 11.0) - 1.0).abs() < 0.01, "{slow:?}");
+    assert!((slow.turn - 64.0).abs() < 0.5 && slow.lost_fps > 0.0, "{slow:?}");
+    // By hand: what it does not receive it can send.
+    let sent = (1e6 - slow.forwarded_fps) / (2.0 + 1.0 / 256.0);
+    assert!((slow.offered_fps / sent - 1.0).abs() < 0.01, "{slow:?}");
+    let [of_tester, of_device] =
+        [&slow.parts[..3], &slow.parts[3..]].map(|parts| parts.iter().map(|part| part.1).sum::<f64>());
+    assert!((of_tester - 1.0).abs() < 0.01 && (of_device - 1.0).abs() < 0.01, "all of the time is told");
+}
+
+#[test]
+fn what_has_no_room_is_lost() {
+    let mut values = by_hand("kernel");
+    values.device.room.value = 1;
+    let outcome = run(&values, &trial(FULL_FPS));
+    assert!(outcome.lost_fps > 0.5 * outcome.offered_fps, "{outcome:?}");
+}
+
+#[test]
+fn the_same_values_give_the_same_numbers_in_any_thread() {
+    let mut values = by_hand("causeway");
+    values.device.vary.value = 200;
+    let all: Vec<Outcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| run(&values, &Trial { followed: Some(70), ..trial(200e3) })))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    });
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
+    let other = run(&values, &Trial { followed: Some(70), seed: 2, ..trial(200e3) });
+    assert!(other != all[0] && (other.inside_us[0] / all[0].inside_us[0] - 1.0).abs() < 0.05, "{other:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a file says: it ends, and each frame left, was lost, waits or is on its way.
+    #[test]
+    fn every_frame_ends_in_one_counted_place(
+        times in proptest::collection::vec(prop_oneof![1 => Just(0), 4 => 0u64..30 * US], 8),
+        together in 0u64..=1_000,
+        room in 1u64..200,
+        load_fps in 1e3f64..2e6,
+        causeway in any::<bool>(),
+    ) {
+        let mut values = ThisMachine::ready(if causeway { "causeway" } else { "kernel" }).expect("a bed");
+        let (t, d) = (&mut values.tester, &mut values.device);
+        let all = [&mut t.call, &mut t.look, &mut t.send, &mut t.receive, &mut t.pause, &mut d.wake, &mut d.turn, &mut d.frame];
+        all.into_iter().zip(&times).for_each(|(value, time)| value.value = *time);
+        (t.together.value, d.together.value) = (together, together);
+        (d.room.value, t.ring.value) = (room, room);
+        let mut bed = Bed::new(&values, &trial(load_fps));
+        bed.from_ps = 0;
+        bed.run(5 * MILLISECOND);
+        let mut under_way = 0;
+        while let Some(event) = bed.queue.pop() {
+            under_way += u64::from(matches!(event, Event::Comes(_) | Event::Leaves(_)));
+        }
+        let ended = bed.inside_ps.len() as u64 + bed.tester.lost + bed.device.lost;
+        prop_assert_eq!(bed.tester.sent, ended + bed.device.queue.len() as u64 + under_way);
+        prop_assert!(bed.tester.sent > 0);
+    }
+}
