@@ -196,17 +196,18 @@ impl Trials<'_, '_> {
 /// Delays, loss and what was offered, at a part of what a device carries.
 fn found(at: &At<'_>, part: u32, outcome: &Outcome, findings: &mut Findings<'_>) {
     let us = |share| outcome.analysis.latency.percentile_ns(share).map(|ns| ns as f64 / 1e3);
-    let note = if outcome.limited { super::findings::LIMITED } else { "" };
     for (rest, what, value) in [
         ("offered load", ("offered load", "frames/s"), Some(outcome.offered_fps())),
         ("median delay", ("delay", "us"), us(0.5)),
         ("99 of 100 within", ("delay", "us"), us(LATE)),
         ("loss", ("loss ratio", ""), Some(outcome.loss_ratio())),
+        // Whether the tester fell behind: one such trial of many says nothing.
+        ("limited by the tester", ("limited trials", ""), Some(f64::from(u8::from(outcome.limited)))),
     ] {
         let x = (axis("part of what it carries", "%"), f64::from(part));
         let name = format!("{}/{} bytes/{rest}", at.device, at.bytes);
         if let Some(value) = value {
-            findings.add(&name, what, x, value, note);
+            findings.add(&name, what, x, value, "");
         }
     }
 }

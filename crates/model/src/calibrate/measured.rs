@@ -9,7 +9,7 @@ use causeway_results::{Document, Measurement};
 const REPETITIONS: usize = 5;
 /// A gap of this part of the median parts two modes, if it is some times wider than any other.
 const GAP: (f64, f64) = (0.15, 3.0);
-/// What the laboratory says of a load that the tester could not offer.
+/// What the laboratory calls it that the tester could not offer a load: 0 or 1 for each trial.
 const LIMITED: &str = "limited by the tester";
 /// What is forwarded where more is offered than the tester sends, what it sends then, and what it takes to receive a frame.
 const FORWARDED: &str = "/saturation forwarding rate";
@@ -44,7 +44,7 @@ pub struct Look {
     pub inside_us: Vec<f64>,
     /// Within which 99 of 100 are.
     pub late_us: Vec<f64>,
-    /// Whether the tester offered what it was to offer.
+    /// Whether the tester could not offer it, in half of the trials or more.
     pub limited: bool,
 }
 
@@ -91,7 +91,7 @@ pub fn steady(values: &[f64], what: &str) -> Result<f64> {
     median(values).filter(|value| *value > 0.0).with_context(|| format!("{what} is nothing"))
 }
 
-/// All devices of a document that [`causeway lab`](causeway_results) measured in rounds.
+/// All devices of a document of the laboratory's rounds.
 ///
 /// # Errors
 ///
@@ -123,13 +123,14 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
             let Some(x) = one.x else { continue };
             let late = of("99 of 100 within").and_then(|all| at(all, x));
             let load_fps = at(load, x).and_then(|load| median(&load.repetitions));
+            let limited = of(LIMITED).and_then(|all| median(&at(all, x)?.repetitions));
             looks.push(Look {
                 bytes,
                 part: x as u32,
                 load_fps: load_fps?,
                 inside_us: one.repetitions.clone(),
                 late_us: late.map(|late| late.repetitions).unwrap_or_default(),
-                limited: one.note.contains(LIMITED),
+                limited: limited.is_some_and(|limited| limited >= 0.5),
             });
         }
     }
@@ -155,7 +156,7 @@ impl Measured {
         for full in [first, last] {
             let bytes = full.bytes;
             for (what, values) in [(What::Offered, &full.sent), (What::Forwarded, &full.forwarded)] {
-                let measured = steady(values, &format!("{name} at {bytes} bytes, {what:?}"))?;
+                let measured = steady(values, &format!("{name} at {bytes} bytes, {}", what.name()))?;
                 targets.push(Target { bytes, load_fps: None, what, measured });
             }
         }
@@ -193,6 +194,6 @@ impl Chosen {
         let [short, long] = self.rates;
         let delays: Vec<String> =
             self.delays.iter().map(|(bytes, part)| format!("of {bytes} bytes at {part} %")).collect();
-        format!("calibrated on rates of {short} and {long} bytes, and median delays {}", delays.join(", "))
+        format!("rates of {short} and {long} bytes, and median delays {}", delays.join(", "))
     }
 }

@@ -53,6 +53,17 @@ pub enum What {
     Inside,
 }
 
+impl What {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Offered => "what the tester sends",
+            What::Forwarded => "what is forwarded",
+            What::Inside => "the median delay",
+        }
+    }
+}
+
 /// The values that are fitted.
 fn fitted(values: &mut BedValues) -> [&mut Value<crate::machine::Span>; CALIBRATED_MOST] {
     let BedValues { tester, device } = values;
