@@ -309,6 +309,8 @@ impl Tables {
     fn paths(&self, hop: &Hop) -> Paths {
         use PuntReason::{Anycast, Blackhole, Broadcast, Local, Multicast, Prohibit, Unreachable};
         match (&hop.reverse_path, &hop.action) {
+            // Nothing from there is taken, as nothing is whose source is an address of this machine.
+            (ReversePath::Ruled, _) => Paths::ours(),
             (ReversePath::Interfaces(interfaces), _) => {
                 let port = |ifindex: &u32| self.ports.iter().position(|p| p == ifindex);
                 Paths::unicast(interfaces.iter().filter_map(port))
