@@ -261,6 +261,8 @@ pub struct Rule {
     pub iif: Option<String>,
     /// It selects packets of this machine's sockets that are bound to an interface: none that is forwarded.
     pub oif: bool,
+    /// Routes to prefixes of fewer bits do not count, unless they reject packets: `suppress_prefixlength` and one, or 0.
+    pub shortest: u8,
     /// It selects by more, or what it finds need not hold: only the kernel knows whether it applies to a packet.
     pub more: bool,
     /// The message as the kernel sends it, less what comes and goes with interfaces: what tells rules apart.
@@ -283,7 +285,7 @@ impl Rule {
     pub fn plain(family: Family, priority: u32, table: u32) -> Self {
         let (to, from, iif, bytes) = (None, None, None, Vec::new());
         let action = RuleAction::LookUp(table);
-        Rule { family, priority, action, to, from, iif, oif: false, more: false, bytes }
+        Rule { family, priority, action, to, from, iif, oif: false, shortest: 0, more: false, bytes }
     }
 
     /// Whether it can be about packets that are forwarded.

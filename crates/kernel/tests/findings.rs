@@ -60,6 +60,7 @@ fn rules_that_are_not_followed_are_warned_of() {
     let followed = [
         "to 10.1.0.0/16 table 100",
         "from all table 100",
+        "table main suppress_prefixlength 0",
         "iif lo from 10.1.0.0/16 table 100",
         "oif r0 table 100",
         "iif h9 nop",
@@ -76,7 +77,7 @@ fn rules_that_are_not_followed_are_warned_of() {
             "packets to 10.2.0.0/16 for which the table 100 has a route",
         ),
         ("to 10.1.0.0/16 blackhole", "packets to 10.1.0.0/16 for which no rule before it has a route"),
-        ("table main suppress_prefixlength 0", "packets for which the table 254 has a route"),
+        ("table main suppress_ifgroup 7", "packets for which the table 254 has a route"),
     ];
     for rule in followed {
         bed.router.ip(&format!("rule add {rule} priority 77"));

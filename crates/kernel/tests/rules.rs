@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, TestRunner};
 const PORTS: [&str; 2] = ["r0", "r1"];
 const FAMILIES: [(Family, &str); 2] = [(Family::V4, "-4"), (Family::V6, "-6")];
 /// States that are tried.
-const STATES: u32 = 12;
+const STATES: u32 = 16;
 
 /// Of IPv4; those of IPv6 are made of them.
 const PREFIXES: [&str; 7] =
@@ -64,6 +64,8 @@ fn action(kind: usize) -> &'static str {
         "lookup 100",
         "lookup main",
         "lookup 101",
+        "lookup main suppress_prefixlength 0",
+        "lookup 100 suppress_prefixlength 16",
         "blackhole",
         "unreachable",
         "nop",
@@ -75,7 +77,7 @@ fn action(kind: usize) -> &'static str {
 type State = (Vec<(u32, usize, usize, usize)>, Vec<(usize, usize, usize)>, bool);
 
 fn state() -> impl Strategy<Value = State> {
-    let rule = (100u32..106, 0usize..22, 0usize..6, 0usize..9);
+    let rule = (100u32..106, 0usize..22, 0usize..6, 0usize..11);
     let route = (0usize..7, 0usize..6, 0usize..8);
     (
         proptest::collection::vec(rule, 1..6),

@@ -140,7 +140,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Rules that [`rule`] has.
-const RULES: usize = 16;
+const RULES: usize = 18;
 
 /// One of all kinds of rules. The first are followed; of two with one priority the order counts.
 fn rule(family: Family, which: usize) -> Rule {
@@ -167,13 +167,17 @@ fn rule(family: Family, which: usize) -> Rule {
         12 => Rule { more: true, bytes: vec![12, 1], to: prefix(1), ..plain(55, 100) },
         13 => Rule { action: RuleAction::Nothing, ..plain(20, 0) },
         14 => Rule { from: prefix(2), iif: iif("p2"), to: prefix(1), ..plain(35, 253) },
-        _ => Rule { iif: iif("nosuch"), ..plain(36, 100) },
+        15 => Rule { iif: iif("nosuch"), ..plain(36, 100) },
+        16 => Rule { shortest: 1, ..plain(48, 254) },
+        _ => Rule { shortest: if family == Family::V4 { 20 } else { 40 }, to: prefix(1), ..plain(47, 100) },
     }
 }
 
 /// Whether answers depend on the destination alone.
 fn by_destination(kernel: &NaiveKernel) -> bool {
-    kernel.rules.iter().all(|rule| rule.from.is_none() && rule.iif.is_none() && !rule.oif && !rule.more)
+    kernel.rules.iter().all(|rule| {
+        rule.from.is_none() && rule.iif.is_none() && !rule.oif && !rule.more && rule.shortest == 0
+    })
 }
 
 fn gateway(prefix: Prefix, index: usize) -> Option<IpAddr> {

@@ -39,10 +39,14 @@ pub(super) fn rule(payload: &[u8]) -> Result<Option<Rule>, Malformed> {
             FRA_PRIORITY => rule.priority = word(value, 0, WHAT)?,
             FRA_TABLE => table = word(value, 0, WHAT)?,
             FRA_PROTOCOL => {}
-            FRA_SUPPRESS_PREFIXLEN if u32_at(value, 0) == Some(u32::MAX) => {}
+            FRA_SUPPRESS_PREFIXLEN => match u32_at(value, 0) {
+                Some(u32::MAX) => {}
+                Some(len @ ..=128) => rule.shortest = len as u8 + 1,
+                _ => rule.more = true,
+            },
             // The table is another for each packet.
             FRA_L3MDEV => understood = false,
-            // Marks, tunnels, users, protocols, ports, and routes that do not count.
+            // Marks, tunnels, users, protocols, ports, and routes by groups of interfaces that do not count.
             FRA_FWMARK..=FRA_DSCP_MASK => rule.more = true,
             _ => understood = false,
         }

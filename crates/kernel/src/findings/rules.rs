@@ -15,9 +15,9 @@ fn finding(rule: &Rule, applies: Applies) -> Option<Finding> {
     let command = if *family == Family::V4 { "ip rule" } else { "ip -6 rule" };
     let to = to.map_or(String::new(), |to| format!(" to {to}"));
     let which = match (applies, action, from, iif) {
-        (Applies::ToAll, RuleAction::LookUp(_), ..) => return None,
-        (Applies::ToTheKernels, _, Some(from), _) => format!("packets from {from}"),
-        (Applies::ToTheKernels, _, None, Some(port)) => format!("what comes in by {port}"),
+        (Applies::All, RuleAction::LookUp(_), ..) => return None,
+        (Applies::Kernels, _, Some(from), _) => format!("packets from {from}"),
+        (Applies::Kernels, _, None, Some(port)) => format!("what comes in by {port}"),
         (_, RuleAction::LookUp(table), ..) => format!("packets{to} for which the table {table} has a route"),
         _ => format!("packets{to} for which no rule before it has a route"),
     };

@@ -28,10 +28,11 @@ use crate::reason::PuntReason;
 /// Which of the packets to its destinations a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applies {
-    ToAll,
-    /// To packets that are the kernel's already, by their source or by the port that they come in by.
-    ToTheKernels,
-    ToSome,
+    All,
+    /// Those that are the kernel's already, by their source or by the port that they come in by.
+    Kernels,
+    /// Only the kernel knows.
+    Unclear,
 }
 
 /// A rule as it is followed.
@@ -40,13 +41,15 @@ struct Step {
     /// None: only the kernel knows what becomes of packets.
     table: Option<u32>,
     to: Prefix,
+    /// Routes to shorter prefixes do not count.
+    shortest: u8,
     applies: Applies,
 }
 
 impl Step {
     /// Whether nothing behind it counts for prefixes that its table has.
     fn is_last_for_its_own(&self) -> bool {
-        self.applies == Applies::ToAll && self.to.len() == 0 && self.table.is_some()
+        self.applies == Applies::All && self.to.len() == 0 && self.shortest == 0 && self.table.is_some()
     }
 }
 
@@ -126,11 +129,11 @@ impl Kernel {
         match (&rule.from, rule.iif.as_ref().map(of_name)) {
             _ if !rule.is_of_transit() => None,
             (_, Some(Some(index))) if !self.ports.contains(&index) => None,
-            (Some(_), _) | (None, Some(Some(_))) => Some(Applies::ToTheKernels),
+            (Some(_), _) | (None, Some(Some(_))) => Some(Applies::Kernels),
             // The interface that it is about may have that name besides its own.
-            (None, Some(None)) => Some(Applies::ToSome),
-            (None, None) if rule.more => Some(Applies::ToSome),
-            (None, None) => Some(Applies::ToAll),
+            (None, Some(None)) => Some(Applies::Unclear),
+            (None, None) if rule.more => Some(Applies::Unclear),
+            (None, None) => Some(Applies::All),
         }
     }
 
@@ -144,7 +147,7 @@ impl Kernel {
             };
             let to = rule.to.unwrap_or(Prefix::all(family));
             rules.sources.extend(rule.from);
-            rules.steps.push(Step { table, to, applies });
+            rules.steps.push(Step { table, to, shortest: rule.shortest, applies });
         }
         rules
     }
@@ -214,18 +217,28 @@ impl Mirror {
                 _ if !step.to.covers(prefix) => continue,
                 None => Err(PuntReason::PolicyRules),
                 Some(table) => {
-                    let Some(candidates) = covering(table) else { continue };
-                    best(prefix.family(), candidates)
+                    let Some((len, candidates)) = covering(table) else { continue };
+                    match best(prefix.family(), candidates) {
+                        // Without a path that is alive the kernel takes a shorter one, which does not count either.
+                        Ok(hop) if len < step.shortest && self.is_by_paths(hop) => continue,
+                        // One that rejects packets counts all the same.
+                        _ if len < step.shortest => Err(PuntReason::PolicyRules),
+                        found => found,
+                    }
                 }
             };
-            if step.applies == Applies::ToAll {
+            if step.applies == Applies::All {
                 walk.last = Some(found);
                 break;
             }
-            walk.is_unclear |= step.applies == Applies::ToSome;
+            walk.is_unclear |= step.applies == Applies::Unclear;
             walk.before.push(found);
         }
         walk
+    }
+
+    fn is_by_paths(&self, hop: u32) -> bool {
+        matches!(self.hops.get(hop), Some((HopKey::Paths { .. }, _)))
     }
 
     /// Whether a prefix is one where the answer may change.

@@ -64,13 +64,13 @@ impl Table {
         self.routes.values().map(Vec::len).sum()
     }
 
-    /// The candidates of the longest prefix that covers `prefix`.
-    pub fn covering(&self, prefix: Prefix) -> Option<&[Candidate]> {
+    /// The length of the longest prefix that covers `prefix`, and its candidates.
+    pub fn covering(&self, prefix: Prefix) -> Option<(u8, &[Candidate])> {
         let lengths = &self.lengths[prefix.family() as usize];
         (0..=prefix.len())
             .rev()
             .filter(|&len| lengths[usize::from(len)] > 0)
-            .find_map(|len| self.routes.get(&Prefix::new(prefix.address(), len)).map(Vec::as_slice))
+            .find_map(|len| Some((len, self.routes.get(&Prefix::new(prefix.address(), len))?.as_slice())))
     }
 
     pub fn list(&mut self, prefix: Prefix) -> &mut Vec<Candidate> {

@@ -50,7 +50,9 @@ impl NaiveKernel {
                 .routes
                 .iter()
                 .filter(|((t, prefix), list)| *t == table && prefix.contains(address) && !list.is_empty());
-            let Some((_, list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else { continue };
+            let Some(((_, longest), list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else {
+                continue;
+            };
             if list.iter().any(|entry| entry.route.tos != 0) {
                 return Answer::new("punt type-of-service", "unknown");
             }
@@ -59,6 +61,9 @@ impl NaiveKernel {
             let entry = best.next().unwrap();
             if family == Family::V6 && best.next().is_some() {
                 return Answer::new("punt ambiguous", "unknown");
+            }
+            if longest.len() < rule.shortest && !self.rejects(entry) {
+                continue;
             }
             return self.follow(address, entry);
         }
@@ -92,6 +97,10 @@ impl NaiveKernel {
                     link.up && (leg.dead || !link.carrier)
                 }),
         }
+    }
+
+    fn rejects(&self, entry: &Entry) -> bool {
+        matches!(entry.route.target, Target::Punt { .. }) || self.is_blackhole(entry)
     }
 
     fn is_blackhole(&self, entry: &Entry) -> bool {
