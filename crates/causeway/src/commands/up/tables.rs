@@ -12,7 +12,7 @@ use super::driver::{Driver, Forwarded, Memory, NOT_IN_DRIVER, Settings, Ways};
 use anyhow::{Context, Result};
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbour, Paths};
 use causeway_fastpath::Marks;
-use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Table, Target};
+use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Target};
 use causeway_kernel::{
     Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason, ReversePath,
 };

@@ -237,7 +237,7 @@ impl<A: Address, S: Shared<A>> Routes<A, S> {
         let mut blocks: Vec<(usize, Prefix<A>)> =
             self.closed.iter().map(|(&block, routes)| (routes.len(), block)).collect();
         blocks.sort_unstable();
-        let mut opened = 0;
+        let (mut opened, mut done) = (0, Ok(()));
         for (routes, block) in blocks {
             if opened >= most {
                 break;
@@ -245,11 +245,18 @@ impl<A: Address, S: Shared<A>> Routes<A, S> {
             progress();
             let mut changes = vec![(block, None)];
             changes.extend(self.closed[&block].iter().map(|(prefix, index)| (prefix, Some(index))));
-            patience.until(|| self.fib.apply(&changes))?;
+            done = patience.until(|| self.fib.apply(&changes));
+            if done.is_err() {
+                break;
+            }
             self.closed.remove(&block);
             opened += routes;
         }
-        Ok(())
+        // Of a block that has no routes any more the table may have forgotten what shorter ones say.
+        if patience.until(|| self.fib.settle()).is_err() {
+            self.close(&[], patience);
+        }
+        done
     }
 
     /// Puts in all routes at once. If they do not fit, first those that are shorter than blocks, with all blocks closed, and then

@@ -1,7 +1,7 @@
 //! The tables after any sequence of changes, against a plain lookup in what the changes add up to.
 
 use super::*;
-use causeway_fib::{ADJACENCIES_MAX, Lookup, MISS};
+use causeway_fib::{ADJACENCIES_MAX, Lookup, MISS, Table};
 use causeway_kernel::{Family, PuntReason, Rewrite, Snapshot};
 use proptest::prelude::*;
 use std::net::IpAddr;
