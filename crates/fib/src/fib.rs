@@ -72,6 +72,12 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
         &self.structure
     }
 
+    /// Where lookups miss, for want of room, until [`Table::settle`] succeeds: prefixes in order.
+    #[must_use]
+    pub fn forgotten(&self) -> &[Prefix<A>] {
+        &self.unsettled
+    }
+
     /// A handle for a worker; cheap to clone, one per thread.
     #[must_use]
     pub fn reader(&self) -> Reader<S::Handle>

@@ -24,11 +24,12 @@
 //! # Invariants
 //!
 //! - **Sure or pass.** Whatever is not fully understood (an encapsulation, an unknown attribute or type, routes that differ by
-//!   type of service or source, a lifetime, policy rules, a device that the router does not hold, a neighbour that is not
-//!   resolved) is a hop that leaves its packets to the kernel, with a named [`PuntReason`]. It is never dropped, and never
+//!   type of service or source, a lifetime, a device that the router does not hold, a neighbour that is not resolved) is a hop that leaves its packets to the kernel, with a named [`PuntReason`]. It is never dropped, and never
 //!   ignored: an ignored route would let a shorter prefix take its packets. A packet that no prefix covers is the kernel's too.
-//! - The answer for an address is that of the kernel's own lookup: the tables local, main and (IPv4) default in this order, the
-//!   longest prefix of the first table that has one, the lowest metric.
+//! - The answer for an address is that of the kernel's own lookup: the tables in the order of the policy rules, the longest
+//!   prefix of the first table that has one, the lowest metric. Rules that select by destination are followed. Of those that
+//!   select by more it is known which packets they may be about: from sources ([`ReversePath::Ruled`]), by ports
+//!   ([`Mirror::is_ruled`], [`PortSettings`]), or to destinations, which are punts.
 //! - Destinations of which the kernel has learned something that its routes do not say (a path MTU, a redirect) are punts, as
 //!   soon as it was asked for: it sends no message of them.
 //! - Of several paths the legs are those that count in the kernel's choice by hash, in its order, with its weights.
@@ -123,7 +124,7 @@ pub use managed::{ManagedNeighbour, OnManaged, WasUsed, release_managed};
 pub use mirror::{Mirror, Scope};
 pub use model::{
     Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, Qdisc, ReversePath, Route, Rule,
-    Setting, SettingScope, Target,
+    RuleAction, Setting, SettingScope, Target,
 };
 pub use prefix::Prefix;
 pub use pulse::Pulse;

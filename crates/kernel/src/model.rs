@@ -165,11 +165,14 @@ impl NextHopKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReversePath {
     /// It is a unicast route, and leaves by these interfaces: those of all its paths, in ascending order, each once.
+    /// None are left where it may be one of several routes that have none in common.
     Interfaces(Vec<u32>),
     /// It is no unicast route: local, broadcast, anycast, multicast, blackhole, unreachable, prohibit, throw.
     NotUnicast,
     /// Only the kernel knows which route it takes, or whether it takes this one at all.
     Unknown,
+    /// Whatever the check: a policy rule is about packets from there, so they are the kernel's.
+    Ruled,
 }
 
 impl ReversePath {
@@ -179,6 +182,17 @@ impl ReversePath {
         interfaces.sort_unstable();
         interfaces.dedup();
         if interfaces.is_empty() { ReversePath::Unknown } else { ReversePath::Interfaces(interfaces) }
+    }
+
+    /// What holds of both, whichever of the two it is.
+    pub(crate) fn and(&self, other: &ReversePath) -> Self {
+        match (self, other) {
+            (ReversePath::Interfaces(a), ReversePath::Interfaces(b)) => {
+                ReversePath::Interfaces(a.iter().filter(|interface| b.contains(interface)).copied().collect())
+            }
+            // Two that are no unicast routes may be so for reasons that count.
+            _ => ReversePath::Unknown,
+        }
     }
 
     /// Whether the route leaves by that interface.
@@ -192,7 +206,7 @@ impl ReversePath {
 pub struct Route {
     /// Destination.
     pub prefix: Prefix,
-    /// Routing table; only `local` (255), `main` (254) and `default` (253) matter here.
+    /// Routing table.
     pub table: u32,
     /// Type of service that a packet must have, 0 for any (IPv4).
     pub tos: u8,
@@ -230,19 +244,54 @@ pub enum Target {
     },
 }
 
-/// A policy rule (`ip rule`), as far as it matters whether it is one of the kernel's own three.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A policy rule (`ip rule`), as far as it is understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The family whose lookups it takes part in.
     pub family: Family,
     /// Its place in the order.
     pub priority: u32,
-    /// The table that is looked up.
-    pub table: u32,
-    /// Nothing but "from all lookup TABLE".
-    pub plain: bool,
-    /// The message as the kernel sent it: what makes one rule different from the next.
+    /// What becomes of packets that it selects.
+    pub action: RuleAction,
+    /// It selects packets to these addresses only.
+    pub to: Option<Prefix>,
+    /// It selects packets from these addresses only.
+    pub from: Option<Prefix>,
+    /// It selects packets that come in by the interface of that name only; `lo` stands for those of this machine.
+    pub iif: Option<String>,
+    /// It selects packets of this machine's sockets that are bound to an interface: none that is forwarded.
+    pub oif: bool,
+    /// Routes to prefixes of fewer bits do not count, unless they reject packets: `suppress_prefixlength` and one, or 0.
+    pub shortest: u8,
+    /// It selects by more, or what it finds need not hold: only the kernel knows whether it applies to a packet.
+    pub more: bool,
+    /// The message as the kernel sends it, less what comes and goes with interfaces: what tells rules apart.
     pub bytes: Vec<u8>,
+}
+
+/// What becomes of packets that a rule selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleAction {
+    /// Their route is looked up in this table; without one there, or by one that says so, the next rule is asked.
+    LookUp(u32),
+    /// The next rule is asked.
+    Nothing,
+    /// They are discarded, or something that is not followed.
+    Other,
+}
+
+impl Rule {
+    /// "from all lookup TABLE".
+    pub fn plain(family: Family, priority: u32, table: u32) -> Self {
+        let (to, from, iif, bytes) = (None, None, None, Vec::new());
+        let action = RuleAction::LookUp(table);
+        Rule { family, priority, action, to, from, iif, oif: false, shortest: 0, more: false, bytes }
+    }
+
+    /// Whether it can be about packets that are forwarded.
+    pub(crate) fn is_of_transit(&self) -> bool {
+        self.action != RuleAction::Nothing && !self.oif && self.iif.as_deref() != Some("lo")
+    }
 }
 
 /// Settings of an interface, or of all.

@@ -78,6 +78,11 @@ impl Prefix {
         self.len() == self.family().bits()
     }
 
+    /// Whether all of `other` is in the prefix.
+    pub fn covers(self, other: Prefix) -> bool {
+        self.len() <= other.len() && self.contains(other.address())
+    }
+
     /// Whether `address` is in the prefix.
     pub fn contains(self, address: IpAddr) -> bool {
         Prefix::new(address, self.len()) == self

@@ -149,8 +149,8 @@ fn own_rules() -> impl Iterator<Item = Message> {
         (Family::V6, 32766, RT_TABLE_MAIN),
     ];
     rules.into_iter().map(|(family, priority, table)| {
-        let rule = Rule { family, priority, table, plain: true, bytes: Vec::new() };
-        Message { operation: Operation::Dumped, object: Object::Rule(rule) }
+        let object = Object::Rule(Rule::plain(family, priority, table));
+        Message { operation: Operation::Dumped, object }
     })
 }
 

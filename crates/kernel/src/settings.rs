@@ -82,6 +82,8 @@ pub struct PortSettings4 {
     pub accept_redirects: bool,
     /// A path that leaves by the port is left out while there is no carrier.
     pub ignore_linkdown: bool,
+    /// A policy rule is about packets that come in by the port: they are the kernel's.
+    pub ruled: bool,
 }
 
 impl Default for PortSettings4 {
@@ -94,6 +96,7 @@ impl Default for PortSettings4 {
             send_redirects: true,
             accept_redirects: false,
             ignore_linkdown: false,
+            ruled: false,
         }
     }
 }
@@ -112,6 +115,8 @@ pub struct PortSettings6 {
     /// The largest packet that leaves by the port, octets (`mtu`); 0 if that is not known. Changed by itself it is told by no
     /// message: [`Watcher::look_again`](crate::Watcher::look_again) at the links then.
     pub mtu_bytes: u32,
+    /// A policy rule is about packets that come in by the port: they are the kernel's.
+    pub ruled: bool,
 }
 
 /// `rp_filter` (RFC 3704): whether a packet's source must be reachable.
@@ -185,6 +190,7 @@ impl SettingsReader {
                 either(redirects)
             },
             ignore_linkdown: both("ignore_routes_with_linkdown")?.1 != 0,
+            ruled: false,
         })
     }
 
@@ -199,6 +205,7 @@ impl SettingsReader {
             enabled,
             accept_redirects: own("accept_redirects")? && !own("forwarding")?,
             ignore_linkdown: own("ignore_routes_with_linkdown")?,
+            ruled: false,
             mtu_bytes: self.value(&format!("ipv6/conf/{port}/mtu")).map_or(0, |mtu| mtu as u32),
         })
     }

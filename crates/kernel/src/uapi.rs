@@ -165,11 +165,25 @@ pub const NHA_OP_FLAGS: u16 = 14;
 pub const NHA_OP_FLAG_RESP_GRP_RESVD_0: u32 = 1 << 31;
 pub const NHA_HW_STATS_ENABLE: u16 = 16;
 
+pub const FRA_DST: u16 = 1;
+pub const FRA_SRC: u16 = 2;
+pub const FRA_IIFNAME: u16 = 3;
 pub const FRA_PRIORITY: u16 = 6;
+pub const FRA_FWMARK: u16 = 10;
 pub const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
 pub const FRA_TABLE: u16 = 15;
+pub const FRA_OIFNAME: u16 = 17;
+pub const FRA_L3MDEV: u16 = 19;
 pub const FRA_PROTOCOL: u16 = 21;
+pub const FRA_DSCP_MASK: u16 = 30;
 pub const FR_ACT_TO_TBL: u8 = 1;
+pub const FR_ACT_NOP: u8 = 3;
+pub const FIB_RULE_PERMANENT: u32 = 1;
+pub const FIB_RULE_INVERT: u32 = 2;
+pub const FIB_RULE_UNRESOLVED: u32 = 4;
+pub const FIB_RULE_IIF_DETACHED: u32 = 8;
+pub const FIB_RULE_OIF_DETACHED: u32 = 16;
+pub const FIB_RULE_FIND_SADDR: u32 = 0x10000;
 
 pub const TCA_KIND: u16 = 1;
 /// Where `clsact` and `ingress` hang.

@@ -55,24 +55,44 @@ fn a_router_that_does_not_forward_is_warned_of() {
 }
 
 #[test]
-fn rules_are_found_and_everything_is_left_to_the_kernel() {
+fn rules_that_are_not_followed_are_warned_of() {
     let Some(bed) = router("rule") else { return };
-    bed.router.ip("route add 10.9.0.0/16 via 10.0.0.2");
-    let mut follower = bed.follow(&["r0", "r1"]);
-    follower.until("forwards", |f| f.to("10.9.0.1").starts_with("r0 via"));
-    bed.router.ip("rule add from 10.1.0.0/16 table 100 priority 77");
-    follower.until("punts", |f| f.to("10.9.0.1") == "punt policy-rules");
-    assert_eq!(follower.to("10.0.0.1"), "punt local");
-    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("policy-rule", "ip rule")]);
-    assert_eq!(inside(&bed, &["r0", "r1"])[0].mend, "ip rule del priority 77");
-    mend(&bed);
-    follower.until("forwards", |f| f.to("10.9.0.1").starts_with("r0 via"));
-    // A rule of the other family leaves this one alone; one of the kernel's own that is missing does not.
+    let followed = [
+        "to 10.1.0.0/16 table 100",
+        "from all table 100",
+        "table main suppress_prefixlength 0",
+        "iif lo from 10.1.0.0/16 table 100",
+        "oif r0 table 100",
+        "iif h9 nop",
+    ];
+    let warned = [
+        ("from 10.1.0.0/16 table 100", "packets from 10.1.0.0/16"),
+        ("iif r1 table 100", "what comes in by r1"),
+        ("iif r1 from 10.1.0.0/16 table 100", "packets from 10.1.0.0/16"),
+        ("iif nosuch table 100", "packets for which the table 100 has a route"),
+        ("fwmark 1 table 100", "packets for which the table 100 has a route"),
+        ("not from 10.1.0.0/16 table 100", "packets for which the table 100 has a route"),
+        (
+            "to 10.2.0.0/16 ipproto udp table 100",
+            "packets to 10.2.0.0/16 for which the table 100 has a route",
+        ),
+        ("to 10.1.0.0/16 blackhole", "packets to 10.1.0.0/16 for which no rule before it has a route"),
+        ("table main suppress_ifgroup 7", "packets for which the table 254 has a route"),
+    ];
+    for rule in followed {
+        bed.router.ip(&format!("rule add {rule} priority 77"));
+        assert_eq!(inside(&bed, &["r0", "r1"]), [], "{rule}");
+        bed.router.ip("rule del priority 77");
+    }
+    for (rule, which) in warned {
+        bed.router.ip(&format!("rule add {rule} priority 77"));
+        let [finding] = &inside(&bed, &["r0", "r1"])[..] else { panic!("one finding: {rule}") };
+        assert_eq!((finding.code(), finding.severity), ("policy-rule", Severity::Warn), "{rule}");
+        assert!(finding.what.ends_with(&format!("the kernel forwards {which}")), "{rule}: {}", finding.what);
+        mend(&bed);
+    }
     bed.router.ip("-6 rule add fwmark 1 table main priority 5");
-    bed.router.ip("rule del priority 32766");
-    follower.until("punts", |f| f.to("10.9.0.1") == "punt policy-rules");
-    mend(&bed);
-    follower.until("forwards", |f| f.to("10.9.0.1").starts_with("r0 via"));
+    assert_eq!(inside(&bed, &["r0", "r1"])[0].place, "ip -6 rule");
 }
 
 #[test]

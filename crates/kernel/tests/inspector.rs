@@ -125,9 +125,19 @@ fn policy_rules_are_told() {
         &[
             ("policy-rule", "ip rule add from 10.1.0.0/16 table 100 priority 7", "ip rule del priority 7"),
             ("policy-rule", "ip -6 rule add fwmark 1 table 100 priority 7", "ip -6 rule del priority 7"),
-            ("policy-rule", "ip rule del priority 32766", "ip rule add priority 32766 table main"),
         ],
     );
+    let Some(bed) = router("iiif") else { return };
+    let mut watched = Watched::quiet(&bed);
+    let ruled = |w: &Watched| {
+        ["r0", "r1"].map(|port| (w.settings.ports[port].v4.ruled, w.settings.ports[port].v6.ruled))
+    };
+    run(&bed, "ip -6 rule add iif r0 table 100 priority 7");
+    assert_eq!(watched.until("a port's rule", |w| w.found("policy-rule"))[0], Doubt::Rules);
+    assert_eq!(ruled(&watched), [(false, true), (false, false)]);
+    run(&bed, "ip -6 rule del priority 7");
+    watched.until("no rule", |w| w.findings.is_empty());
+    assert_eq!(ruled(&watched), [(false, false); 2]);
 }
 
 #[test]

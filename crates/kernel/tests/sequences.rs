@@ -9,10 +9,10 @@ use std::net::IpAddr;
 
 use causeway_kernel::{
     Action, Address, Family, HopId, Mirror, Neighbour, NextHopKind, Path, Prefix, PuntReason, ReversePath,
-    Route, Rule, Scope, Snapshot, Target,
+    Route, Rule, RuleAction, Scope, Snapshot, Target,
 };
 use common::{describe, describe_reverse};
-use model::{NaiveKernel, PORTS, blackhole};
+use model::{NaiveKernel, PORTS, Packet, blackhole};
 use proptest::prelude::*;
 
 const PREFIXES: [(&str, u8); 12] = [
@@ -90,6 +90,7 @@ enum Step {
     },
     Rule {
         family: bool,
+        which: usize,
         there: bool,
     },
     /// The mirror is asked what changed.
@@ -128,13 +129,55 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(host, ifindex, state, there)| Step::Neighbour { host, ifindex, state, there }),
         3 => (1u32..5, 0usize..5, 1u32..4, 0usize..12)
             .prop_map(|(id, target, ifindex, host)| Step::Object { id, target, ifindex, host }),
-        1 => (any::<bool>(), any::<bool>()).prop_map(|(family, there)| Step::Rule { family, there }),
+        2 => (any::<bool>(), 0..RULES, any::<bool>())
+            .prop_map(|(family, which, there)| Step::Rule { family, which, there }),
         3 => Just(Step::Collect),
         1 => Just(Step::Resync),
         1 => any::<usize>().prop_map(Step::Partial),
         1 => Just(Step::Lose),
     ];
     proptest::collection::vec(step, 1..80)
+}
+
+/// Rules that [`rule`] has.
+const RULES: usize = 18;
+
+/// One of all kinds of rules. The first are followed; of two with one priority the order counts.
+fn rule(family: Family, which: usize) -> Rule {
+    let prefix = |index: usize| {
+        let (address, len) = PREFIXES[if family == Family::V4 { index } else { index + 6 }];
+        Some(Prefix::new(address.parse().unwrap(), len))
+    };
+    let plain = |priority, table| Rule { bytes: vec![which as u8], ..Rule::plain(family, priority, table) };
+    let iif = |name: &str| Some(name.to_owned());
+    match which {
+        0 => plain(50, 100),
+        1 => Rule { to: prefix(2), ..plain(50, 100) },
+        2 => Rule { to: prefix(3), ..plain(40, 253) },
+        3 => Rule { to: prefix(5), action: RuleAction::Other, ..plain(60, 0) },
+        4 => Rule { to: prefix(1), ..plain(50, 254) },
+        // The kernel's own.
+        5 => Rule::plain(family, 32766, 254),
+        6 => Rule { from: prefix(5), ..plain(60, 100) },
+        7 => Rule { iif: iif("p1"), ..plain(30, 100) },
+        8 => Rule { iif: iif("p3"), ..plain(30, 100) },
+        9 => Rule { iif: iif("lo"), ..plain(30, 100) },
+        10 => Rule { oif: true, ..plain(45, 100) },
+        11 => Rule { more: true, bytes: vec![11, 0], ..plain(55, 100) },
+        12 => Rule { more: true, bytes: vec![12, 1], to: prefix(1), ..plain(55, 100) },
+        13 => Rule { action: RuleAction::Nothing, ..plain(20, 0) },
+        14 => Rule { from: prefix(2), iif: iif("p2"), to: prefix(1), ..plain(35, 253) },
+        15 => Rule { iif: iif("nosuch"), ..plain(36, 100) },
+        16 => Rule { shortest: 1, ..plain(48, 254) },
+        _ => Rule { shortest: if family == Family::V4 { 20 } else { 40 }, to: prefix(1), ..plain(47, 100) },
+    }
+}
+
+/// Whether answers depend on the destination alone.
+fn by_destination(kernel: &NaiveKernel) -> bool {
+    kernel.rules.iter().all(|rule| {
+        rule.from.is_none() && rule.iif.is_none() && !rule.oif && !rule.more && rule.shortest == 0
+    })
 }
 
 fn gateway(prefix: Prefix, index: usize) -> Option<IpAddr> {
@@ -169,7 +212,7 @@ fn route(step: &Step, kernel: &NaiveKernel) -> Option<Route> {
     let v4 = prefix.family() == Family::V4;
     Some(Route {
         prefix,
-        table: [255, 254, 254, 254, 254, 254, 253, 100][*table],
+        table: [255, 254, 254, 254, 254, 100, 253, 100][*table],
         tos: if *tos && v4 { 8 } else { 0 },
         metric: *metric,
         protocol: 3,
@@ -225,10 +268,8 @@ fn perform(kernel: &mut NaiveKernel, step: &Step) {
             };
             kernel.set_object(*id, kind);
         }
-        Step::Rule { family, there } => {
-            let family = if *family { Family::V4 } else { Family::V6 };
-            let rule = Rule { family, priority: 50, table: 100, plain: false, bytes: vec![1] };
-            kernel.set_rule(rule, *there);
+        Step::Rule { family, which, there } => {
+            kernel.set_rule(rule(if *family { Family::V4 } else { Family::V6 }, *which), *there);
         }
         Step::Collect | Step::Resync | Step::Partial(_) | Step::Lose => {}
     }
@@ -278,15 +319,38 @@ fn all_hosts() -> impl Iterator<Item = IpAddr> {
     HOSTS.iter().chain(&["10.9.9.9", "2001:db8:9::9"]).map(|address| address.parse().unwrap())
 }
 
-/// Whatever the mirror has not been told: its answer is the kernel's, or it leaves the packet to the kernel.
-fn is_sure_or_passes(seen: &Snapshot, kernel: &NaiveKernel) -> Result<(), TestCaseError> {
-    for address in all_hosts() {
-        let ((to, from), truth) = (answer(seen, address), kernel.lookup(address));
-        if to != "none" && !to.starts_with("punt") {
-            prop_assert_eq!(&to, &truth.to, "to {}", address);
-        }
-        if from != "none" && from != "unknown" {
-            prop_assert_eq!(&from, &truth.from, "from {}", address);
+/// For each host, the others of its family that it may exchange packets with.
+fn pairs() -> impl Iterator<Item = (IpAddr, IpAddr)> {
+    all_hosts().flat_map(|a| all_hosts().filter(move |b| a.is_ipv4() == b.is_ipv4()).map(move |b| (a, b)))
+}
+
+/// Whatever the mirror has not been told: its answer is the kernel's, or it leaves the packet to the kernel. Looks at one of
+/// `sparing` pairs of hosts, at others in each `round`.
+fn is_sure_or_passes(
+    (mirror, seen): (&Mirror, &Snapshot),
+    kernel: &NaiveKernel,
+    (round, sparing): (usize, usize),
+) -> Result<(), TestCaseError> {
+    for (to, from) in pairs().skip(round % sparing).step_by(sparing) {
+        let (hop, back) = (answer(seen, to).0, answer(seen, from).1);
+        for iif in ["p1", "p2"] {
+            let packet = Packet { to, from, iif };
+            let is_taken = back != "ruled" && !mirror.is_ruled(Family::of(to), iif);
+            if is_taken && hop != "none" && !hop.starts_with("punt") {
+                prop_assert_eq!(&hop, &kernel.lookup(packet).to, "{:?}", packet);
+            }
+            let packet = Packet { to: from, from: to, iif };
+            let truth = kernel.lookup(packet).from;
+            match &back[..] {
+                "none" | "unknown" | "ruled" => {}
+                "not unicast" => prop_assert_eq!(&back, &truth, "{:?}", packet),
+                _ => {
+                    let names: Vec<&str> = truth.split(", ").collect();
+                    let have = back.split(", ").all(|name| name.is_empty() || names.contains(&name));
+                    let unicast = names.iter().all(|name| name.starts_with('p'));
+                    prop_assert!(have && unicast, "{:?}: {} {}", packet, back, truth);
+                }
+            }
         }
     }
     Ok(())
@@ -331,8 +395,10 @@ fn check(mut kernel: NaiveKernel, steps: &[Step]) -> Result<(), TestCaseError> {
     prop_assert!(seen.routes.keys().eq(anew.routes.keys()));
     let addresses = kernel.addresses.iter().map(|address| address.address).collect::<BTreeSet<_>>();
     prop_assert_eq!([&seen.addresses, &anew.addresses], [&addresses; 2]);
-    for address in all_hosts() {
-        let truth = kernel.lookup(address);
+    is_sure_or_passes((&mirror, &seen), &kernel, (0, 1))?;
+    is_sure_or_passes((&fresh, &anew), &kernel, (0, 1))?;
+    for address in all_hosts().filter(|_| by_destination(&kernel)) {
+        let truth = kernel.lookup(Packet { to: address, from: address, iif: "p1" });
         for snapshot in [&seen, &anew] {
             let (to, from) = answer(snapshot, address);
             if !(truth.may_be_unclear && to.starts_with("punt")) {
@@ -347,7 +413,7 @@ fn check(mut kernel: NaiveKernel, steps: &[Step]) -> Result<(), TestCaseError> {
 fn check_all_the_time(mut kernel: NaiveKernel, steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut mirror, mut seen) = (Mirror::new(PORTS), Snapshot::default());
     kernel.dump(&mut mirror, Scope::ALL);
-    for step in steps {
+    for (round, step) in steps.iter().enumerate() {
         perform(&mut kernel, step);
         match step {
             Step::Collect => settle(&mut kernel, &mut mirror),
@@ -370,7 +436,7 @@ fn check_all_the_time(mut kernel: NaiveKernel, steps: &[Step]) -> Result<(), Tes
         }
         read(&mut kernel, &mut mirror, false);
         collect(&mut mirror, &mut seen);
-        is_sure_or_passes(&seen, &kernel)?;
+        is_sure_or_passes((&mirror, &seen), &kernel, (round, 12))?;
     }
     Ok(())
 }

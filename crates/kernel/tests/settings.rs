@@ -28,6 +28,7 @@ fn ports_settings_are_those_in_effect() {
             send_redirects: true,
             accept_redirects: false,
             ignore_linkdown: false,
+            ruled: false,
         }
     );
     assert_eq!(
@@ -37,7 +38,8 @@ fn ports_settings_are_those_in_effect() {
             enabled: true,
             accept_redirects: false,
             ignore_linkdown: false,
-            mtu_bytes: 1500
+            mtu_bytes: 1500,
+            ruled: false,
         }
     );
     let w = &mut watched;

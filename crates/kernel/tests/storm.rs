@@ -253,7 +253,7 @@ fn what_is_not_understood_is_left_to_the_kernel() {
     bed.router.ip("link set r1 up");
     bed.hosts.ip("link set h0 up");
     follower.until("both of two", |f| f.from("10.33.0.1") == "r0, r1");
-    bed.router.ip("rule add from 10.1.0.0/16 table 100 priority 77");
+    bed.router.ip("rule add fwmark 1 blackhole priority 77");
     follower.until("who knows", |f| f.from("10.33.0.1") == "unknown" && f.from("10.20.0.1") == "unknown");
     bed.router.ip("rule del priority 77");
     follower.until("as before", |f| f.from("10.33.0.1") == "r0, r1");

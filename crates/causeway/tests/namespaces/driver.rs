@@ -65,6 +65,33 @@ pub fn is_counted(args: &str) {
     wait_for("the counters", || up.counted("forward", |name| name == "count") >= handler);
 }
 
+#[test]
+fn rules_are_followed_in_the_driver_or_left_to_the_kernel() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = start(&net, XDP);
+    let to = |route: &str| net.ip("r", &format!("route replace {route} table 100"));
+    let rule = |rule: &str| net.ip("r", &format!("rule {rule} priority 100"));
+    to("10.77.2.0/24 dev rb");
+    rule("add to 10.77.2.0/24 lookup 100");
+    wait_for("the driver to forward by the rule's table", || pings(&net, &up) == (true, 0));
+    to("unreachable 10.77.2.0/24");
+    wait_for("the rule's table to count", || !net.ping("-c 1 10.77.2.2").0);
+    rule("del");
+    wait_for("the driver to forward by the table main", || pings(&net, &up) == (true, 0));
+    to("10.77.2.0/24 dev rb");
+    rule("add from 10.77.1.0/24 lookup 100");
+    // Those that come back are to the rule's sources, and not from there.
+    wait_for("the kernel to forward what the rule is about", || {
+        let before = (by_kernel(&net), up.number("forward.count"));
+        let good = net.ping("-c 10 10.77.2.2").0;
+        let more = (by_kernel(&net) - before.0, up.number("forward.count") - before.1);
+        good && more == (10, 10)
+    });
+    rule("del");
+    wait_for("the driver to forward all", || pings(&net, &up) == (true, 0));
+    assert_eq!(up.number("forward.differences"), 0);
+}
+
 /// The same of IPv6.
 fn pings6(net: &Net, up: &Router) -> (bool, u64) {
     let before = elsewhere(net, up);

@@ -3,7 +3,7 @@
 use crate::driver::{TCX, XDP};
 use crate::flow::Flow;
 use crate::log::Log;
-use crate::net::{CAUSEWAY, Net, Router};
+use crate::net::{CAUSEWAY, Net, Router, wait_for};
 use crate::run_driver::{Configuration, SWITCHED, settle};
 use crate::upgrade::has_strace;
 use rustix::process::Signal;
@@ -73,6 +73,28 @@ fn a_router_whose_tables_do_not_fit_into_memory_says_so_and_does_not_start() {
 #[test]
 fn a_router_whose_kernel_has_no_tcx_says_so_and_does_not_start() {
     does_not_start(TCX, NO_TCX, &["attach a program at the ingress", "Linux 6.6 or later is needed"]);
+}
+
+const NO_LOOKUPS: Fails = Fails { call: "bpf", shown: "\"causeway_ask\"", nth: 0, error: "EINVAL" };
+
+#[test]
+fn a_router_whose_kernel_lacks_what_the_driver_path_takes_forwards_by_its_graph() {
+    let Some(net) = Net::new() else { return };
+    if !has_strace() {
+        return;
+    }
+    let args = format!("up {XDP}");
+    let by = NO_LOOKUPS.by(&net, &args);
+    let path = std::env::temp_dir().join(format!("{}.log", net.name("r")));
+    let (file, log) = (File::create(&path).expect("a file"), Log::at(path));
+    let up = net.start_by("r", &by, &args, file);
+    log.wait(0, "driver", "nothing is forwarded in the driver: programs cannot ask the kernel for routes");
+    net.meet(&up, false);
+    wait_for("the graph to forward", || {
+        net.ping("-c 1 10.77.2.2");
+        up.number("forward.count") > 0
+    });
+    assert_eq!(up.read("forward.driver").trim(), "");
 }
 
 /// A graph all of which could be in the driver runs above, and nothing is lost; these words say why, once.

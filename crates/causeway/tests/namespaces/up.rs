@@ -180,10 +180,10 @@ fn bad_input_is_answered_with_one_line_and_what_to_do() {
         let _up = net.up();
         one_line("up ra --attach xdp", "a router of Causeway is attached already: '");
     }
-    net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
+    net.inside("r", "tc", "qdisc add dev rb root tbf rate 100mbit burst 100kb latency 50ms");
     for dry in ["", "--dry-run"] {
         let text = refused(&format!("up ra rb --attach xdp {dry}"), 3);
-        assert!(text.contains("ip rule del priority 100") && text.contains("--force"), "{text}");
+        assert!(text.contains("tc qdisc del dev rb root") && text.contains("--force"), "{text}");
     }
 }
 

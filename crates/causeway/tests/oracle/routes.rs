@@ -180,8 +180,8 @@ pub fn rule(draft: &mut Draft) {
     let family = if v6 { "-6" } else { "-4" };
     let prefix = if v6 { draft.prefix6() } else { draft.prefix4() };
     let port = draft.rng.usize(0..PORTS);
-    let selector = match draft.rng.u32(0..8) {
-        0 => format!("to {prefix}"),
+    let selector = match draft.rng.u32(0..12) {
+        0 | 8..12 => format!("to {prefix}"),
         1 => format!("from {prefix}"),
         2 => format!("iif p{port}"),
         3 => "tos 0x10".to_owned(),
@@ -192,6 +192,8 @@ pub fn rule(draft: &mut Draft) {
     };
     let action = *draft.pick(&[
         "lookup 100",
+        "lookup 101",
+        "lookup main",
         "lookup 101",
         "blackhole",
         "unreachable",

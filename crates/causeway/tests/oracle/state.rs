@@ -104,8 +104,10 @@ impl Draft {
         if self.chance(5) {
             changes::link(self);
         }
-        if self.chance(10) {
-            routes::rule(self);
+        if self.chance(6) {
+            for _ in 0..self.rng.usize(1..4) {
+                routes::rule(self);
+            }
             self.facts.plain = false;
         }
         if self.chance(12) {

@@ -7,6 +7,7 @@
 mod link;
 mod nexthop;
 mod route;
+mod rule;
 mod setting;
 
 use crate::model::{Address, Family, Link, Neighbour, NextHop, Qdisc, Route, Rule, Setting};
@@ -76,7 +77,7 @@ pub(crate) fn decode(frame: &Frame<'_>, source: Source) -> Result<Option<Message
         RTM_NEWNEIGH | RTM_DELNEIGH => link::neighbour(p)?.map(Object::Neighbour),
         RTM_NEWQDISC | RTM_DELQDISC => link::qdisc(p)?.map(Object::Qdisc),
         RTM_NEWROUTE | RTM_DELROUTE => route::route(p)?.map(Object::Route),
-        RTM_NEWRULE | RTM_DELRULE => route::rule(p)?.map(Object::Rule),
+        RTM_NEWRULE | RTM_DELRULE => rule::rule(p)?.map(Object::Rule),
         RTM_NEWNEXTHOP | RTM_DELNEXTHOP => nexthop::next_hop(p)?.map(Object::NextHop),
         RTM_NEWNETCONF => setting::setting(p)?.map(Object::Setting),
         _ => None,

@@ -1,7 +1,7 @@
-//! Routes and policy rules.
+//! Routes.
 
 use super::{family, octet, word};
-use crate::model::{Family, Path, ReversePath, Route, Rule, Target};
+use crate::model::{Family, Path, ReversePath, Route, Target};
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
 use crate::uapi::*;
@@ -9,7 +9,7 @@ use crate::wire::{self, Attributes, Frame, Malformed, u16_at, u32_at};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-/// Octets of `struct rtmsg` and of `struct fib_rule_hdr`.
+/// Octets of `struct rtmsg`.
 const HEADER_LEN: usize = 12;
 /// Octets of `struct rtnexthop`.
 const PATH_HEADER_LEN: usize = 8;
@@ -125,7 +125,8 @@ pub(crate) fn exception(frame: &Frame<'_>) -> Option<IpAddr> {
     (frame.kind == RTM_NEWROUTE && flags & RTM_F_CLONED != 0 && whole).then_some(address)
 }
 
-fn prefix(value: &[u8], family: Family, len: u8) -> Result<Prefix, Malformed> {
+/// Bits beyond the length are of no account to the kernel.
+pub(super) fn prefix(value: &[u8], family: Family, len: u8) -> Result<Prefix, Malformed> {
     let address =
         wire::address(value).filter(|&address| Family::of(address) == family).ok_or(Malformed(WHAT))?;
     Ok(Prefix::new(address, len))
@@ -271,27 +272,4 @@ fn target(kind: u8, body: Body) -> Target {
         }
     };
     Target::Punt { reason, reverse_path: ReversePath::NotUnicast }
-}
-
-pub(super) fn rule(payload: &[u8]) -> Result<Option<Rule>, Malformed> {
-    const WHAT: &str = "rule";
-    let Some(family) = family(octet(payload, 0, WHAT)?) else { return Ok(None) };
-    let selective =
-        octet(payload, 1, WHAT)? != 0 || octet(payload, 2, WHAT)? != 0 || octet(payload, 3, WHAT)? != 0;
-    // Flag bits: 1 marks the kernel's own rules, 2 inverts the match.
-    let flags = word(payload, 8, WHAT)?;
-    let mut plain = !selective && octet(payload, 7, WHAT)? == FR_ACT_TO_TBL && flags & !1 == 0;
-    let mut priority = 0;
-    let mut table = u32::from(octet(payload, 4, WHAT)?);
-    for attribute in Attributes::after(payload, HEADER_LEN) {
-        let (kind, value) = attribute?;
-        match kind {
-            FRA_PRIORITY => priority = word(value, 0, WHAT)?,
-            FRA_TABLE => table = word(value, 0, WHAT)?,
-            FRA_PROTOCOL => {}
-            FRA_SUPPRESS_PREFIXLEN if u32_at(value, 0) == Some(u32::MAX) => {}
-            _ => plain = false,
-        }
-    }
-    Ok(Some(Rule { family, priority, table, plain, bytes: payload.to_vec() }))
 }

@@ -1,43 +1,37 @@
 //! Findings about policy rules.
 
 use super::{Check, Finding};
-use crate::mirror::Mirror;
-use crate::model::{Family, Rule};
-use crate::uapi::{RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RT_TABLE_MAIN};
+use crate::mirror::{Applies, Mirror};
+use crate::model::{Family, Link, Rule, RuleAction};
+use crate::settings::Settings;
 
-/// The kernel's own rules: priority, table and its name. IPv6 has no default.
-const OWN: [(u32, u32, &str); 3] =
-    [(0, RT_TABLE_LOCAL, "local"), (32766, RT_TABLE_MAIN, "main"), (32767, RT_TABLE_DEFAULT, "default")];
-
+/// The rules that leave packets to the kernel which the others would have forwarded here.
 pub(super) fn findings(mirror: &Mirror) -> Vec<Finding> {
-    [Family::V4, Family::V6]
-        .into_iter()
-        .filter(|&family| !mirror.follows_rules(family))
-        .flat_map(|family| of(mirror, family))
-        .collect()
+    mirror.rules().filter_map(|rule| finding(rule, mirror.applies(rule)?)).collect()
 }
 
-fn of(mirror: &Mirror, family: Family) -> Vec<Finding> {
-    let (command, own) = if family == Family::V4 { ("ip rule", &OWN[..]) } else { ("ip -6 rule", &OWN[..2]) };
-    let is_own = |rule: &&Rule| {
-        rule.plain && OWN.iter().any(|&(priority, table, _)| (rule.priority, rule.table) == (priority, table))
+fn finding(rule: &Rule, applies: Applies) -> Option<Finding> {
+    let Rule { family, priority, action, to, from, iif, .. } = rule;
+    let command = if *family == Family::V4 { "ip rule" } else { "ip -6 rule" };
+    let to = to.map_or(String::new(), |to| format!(" to {to}"));
+    let which = match (applies, action, from, iif) {
+        (Applies::All, RuleAction::LookUp(_), ..) => return None,
+        (Applies::Kernels, _, Some(from), _) => format!("packets from {from}"),
+        (Applies::Kernels, _, None, Some(port)) => format!("what comes in by {port}"),
+        (_, RuleAction::LookUp(table), ..) => format!("packets{to} for which the table {table} has a route"),
+        _ => format!("packets{to} for which no rule before it has a route"),
     };
-    let rules = mirror.rules().filter(|rule| rule.family == family);
-    let (usual, others): (Vec<&Rule>, Vec<&Rule>) = rules.partition(is_own);
-    let other = |rule: &&Rule| {
-        Check::PolicyRule.refuse(
-            command,
-            format!("the rule of priority {} selects routes by more than the destination", rule.priority),
-            format!("{command} del priority {}", rule.priority),
-        )
-    };
-    let missing = |&&(priority, _, table): &&(u32, u32, &str)| {
-        Check::PolicyRule.refuse(
-            command,
-            format!("the kernel's own rule for the table {table} is missing"),
-            format!("{command} add priority {priority} table {table}"),
-        )
-    };
-    let gone = own.iter().filter(|(priority, ..)| !usual.iter().any(|rule| rule.priority == *priority));
-    others.iter().map(other).chain(gone.collect::<Vec<_>>().iter().map(missing)).collect()
+    let what = format!("the rule of priority {priority} selects by more than the destination, or discards: ");
+    let what = what + "the kernel forwards " + &which;
+    Some(Check::PolicyRule.warn(command, what, format!("{command} del priority {priority}")))
+}
+
+/// Notes the ports whose packets are the kernel's because of rules.
+pub(super) fn note(mirror: &Mirror, ports: &[&Link], settings: &mut Settings) {
+    for port in ports {
+        if let Some(settings) = settings.ports.get_mut(&port.name) {
+            settings.v4.ruled = mirror.is_ruled(Family::V4, &port.name);
+            settings.v6.ruled = mirror.is_ruled(Family::V6, &port.name);
+        }
+    }
 }

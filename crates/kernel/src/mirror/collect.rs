@@ -5,12 +5,13 @@ use std::net::IpAddr;
 
 use super::hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Resolution, Way};
 use super::interned::Interned;
-use super::table::best;
+use super::rules::Found;
 use super::{Mirror, Pending};
 use crate::changes::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg};
-use crate::model::Link;
+use crate::model::{Link, ReversePath};
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
+use crate::uapi::RT_TABLE_LOCAL;
 
 /// Prefixes between two words of progress.
 const STRIDE: usize = 4096;
@@ -20,6 +21,9 @@ impl Mirror {
     /// called between [`Mirror::begin_resync`] and [`Mirror::end_resync`], when the state is half of the old and half of the
     /// new.
     pub fn collect(&mut self, progress: impl Fn()) -> Changes {
+        if self.pending.hops {
+            self.follow_rules();
+        }
         let mut pending = std::mem::take(&mut self.pending);
         let mut changes = Changes { links: self.collect_links(&pending.links), ..Changes::default() };
         if pending.addresses {
@@ -53,8 +57,36 @@ impl Mirror {
     }
 
     fn resolve_all(&mut self) {
-        for (_, key, state) in self.hops.iter_mut() {
+        let mut ruled = Vec::new();
+        for (id, key, state) in self.hops.iter_mut() {
+            if let HopKey::Ruled { ahead, back, .. } = key {
+                ruled.push((id, *ahead, back.clone()));
+                continue;
+            }
             let now = Some(self.kernel.resolve(key, &state.dead.0));
+            state.changed |= now != state.resolution;
+            state.resolution = now;
+        }
+        for (id, ahead, back) in ruled {
+            self.resolve_ruled(id, ahead, &back);
+        }
+    }
+
+    fn resolve_ruled(&mut self, id: u32, ahead: u32, back: &[u32]) {
+        let way = match self.resolution(ahead) {
+            Some(resolution) => resolution.way.clone(),
+            None => Way::Punt(PuntReason::Unclear),
+        };
+        let mut reverse_path = if back.is_empty() { Some(ReversePath::Ruled) } else { None };
+        for &hop in back {
+            let found = self.resolution(hop).map_or(ReversePath::Unknown, |found| found.reverse_path.clone());
+            reverse_path = Some(match reverse_path {
+                Some(before) => before.and(&found),
+                None => found,
+            });
+        }
+        let now = Some(Resolution { way, reverse_path: reverse_path.unwrap_or(ReversePath::Unknown) });
+        if let Some((_, state)) = self.hops.get_mut(id) {
             state.changed |= now != state.resolution;
             state.resolution = now;
         }
@@ -108,41 +140,95 @@ impl Mirror {
 
     /// The hop of a prefix, with a reference to it; none if users need no entry for it.
     fn effective(&mut self, prefix: Prefix) -> Option<u32> {
+        let family = prefix.family();
+        let is_source = self.rules[family as usize].are_about(prefix);
         if prefix.is_host() && self.exceptions.contains(&prefix.address()) && !self.is_own(prefix) {
-            let key = HopKey::unknown(prefix.family(), PuntReason::Exception);
-            return Some(self.hops.acquire(key));
+            let hop = self.acquire(family, Err(PuntReason::Exception));
+            return Some(self.ruled(hop, Vec::new(), is_source));
         }
-        let exact = self.tables.iter().any(|table| table.routes.contains_key(&prefix));
-        if !exact && !prefix.is_host() {
+        let is_bound = self.is_bound(prefix);
+        if !is_bound && !prefix.is_host() {
             return None;
         }
-        let candidates = self.tables.iter().find_map(|table| table.covering(prefix))?;
-        let hop = match best(prefix.family(), candidates) {
-            Ok(hop) => {
-                self.hops.retain(hop);
-                hop
-            }
-            Err(reason) => self.hops.acquire(HopKey::unknown(prefix.family(), reason)),
-        };
-        if prefix.is_host()
-            && let Some(Resolution { way: Way::OnLink { ifindex, mtu_bytes }, .. }) = self.resolution(hop)
-        {
-            let (ifindex, address, mtu_bytes) = (*ifindex, prefix.address(), *mtu_bytes);
-            if self.kernel.usable((ifindex, address)) {
+        let walk = self.walk(prefix);
+        let ahead = walk.ahead();
+        let back = walk.back();
+        // Without a route there is nothing to be said of packets to the prefix, but there may be of those from it.
+        let says_more = is_bound && (is_source || !back.is_empty());
+        let ahead = ahead.or(says_more.then_some(Err(PuntReason::PolicyRules)))?;
+        let hop = self.acquire(family, ahead);
+        match self.host(prefix, hop) {
+            Some(host) => {
                 self.hops.release(hop);
-                return Some(self.hops.acquire(HopKey::Host { ifindex, address, mtu_bytes }));
+                Some(self.ruled(host, back, is_source))
+            }
+            None if is_bound => Some(self.ruled(hop, back, is_source)),
+            None => {
+                self.hops.release(hop);
+                None
             }
         }
-        if exact {
-            return Some(hop);
-        }
-        self.hops.release(hop);
-        None
     }
 
-    /// Whether the kernel's first table, which has what is this machine's, has this prefix.
+    /// The hop of a host that is on the link by this hop and known there, with a reference to it.
+    fn host(&mut self, prefix: Prefix, hop: u32) -> Option<u32> {
+        if !prefix.is_host() {
+            return None;
+        }
+        let Way::OnLink { ifindex, mtu_bytes } = self.resolution(hop)?.way else { return None };
+        let address = prefix.address();
+        let is_known = self.kernel.usable((ifindex, address));
+        is_known.then(|| self.hops.acquire(HopKey::Host { ifindex, address, mtu_bytes }))
+    }
+
+    /// The hop that is as `ahead` where rules bear on packets from its prefix; takes over the reference to it.
+    fn ruled(&mut self, ahead: u32, back: Vec<Found>, is_source: bool) -> u32 {
+        if !is_source && back.is_empty() {
+            return ahead;
+        }
+        let (key, _) = self.hops.get(ahead).expect("there is a reference to it");
+        let family = key.family();
+        let back = if is_source { Vec::new() } else { back };
+        let mut back: Vec<u32> = back.into_iter().map(|found| self.acquire(family, found)).collect();
+        back.sort_unstable();
+        back.dedup_by(|a, b| {
+            let same = a == b;
+            if same {
+                self.hops.release(*a);
+            }
+            same
+        });
+        if back == [ahead] {
+            self.hops.release(ahead);
+            return ahead;
+        }
+        let key = HopKey::Ruled { family, ahead, back: back.clone() };
+        match self.hops.find(&key) {
+            Some(id) => {
+                self.hops.retain(id);
+                self.hops.release(ahead);
+                back.iter().for_each(|&hop| self.hops.release(hop));
+                id
+            }
+            None => {
+                let id = self.hops.acquire(key);
+                self.resolve_ruled(id, ahead, &back);
+                id
+            }
+        }
+    }
+
+    /// The key of the hop that says where packets go.
+    pub(super) fn bare<'a>(&'a self, key: &'a HopKey) -> &'a HopKey {
+        match key {
+            HopKey::Ruled { ahead, .. } => self.hops.get(*ahead).map_or(key, |(key, _)| key),
+            _ => key,
+        }
+    }
+
+    /// Whether the kernel's table of what is this machine's has this prefix.
     fn is_own(&self, prefix: Prefix) -> bool {
-        self.tables.first().is_some_and(|local| local.routes.contains_key(&prefix))
+        self.tables.get(&RT_TABLE_LOCAL).is_some_and(|local| local.routes.contains_key(&prefix))
     }
 
     fn resolution(&mut self, hop: u32) -> Option<&Resolution> {
@@ -171,13 +257,20 @@ impl Mirror {
                 state.shown = now;
             }
         }
-        self.hops.sweep(|_, _| {});
+        let mut named = Vec::new();
+        self.hops.sweep(|_, key, _| {
+            if let HopKey::Ruled { ahead, back, .. } = key {
+                named.push(ahead);
+                named.extend(back);
+            }
+        });
+        named.into_iter().for_each(|hop| self.hops.release(hop));
         (new, gone)
     }
 
     fn collect_adjacencies(&mut self, pending: &Pending) -> Vec<(AdjacencyId, Option<Adjacency>)> {
         let mut changes = Vec::new();
-        self.adjacencies.sweep(|id, state| {
+        self.adjacencies.sweep(|id, _, state| {
             if state.shown.is_some() {
                 changes.push((AdjacencyId(id), None));
             }
@@ -201,7 +294,7 @@ impl Mirror {
         let mut gateways = BTreeSet::new();
         for (_, key, state) in self.hops.iter() {
             if let (Some(Resolution { way: Way::Forward { legs, .. }, .. }), false) =
-                (&state.resolution, matches!(key, HopKey::Host { .. }))
+                (&state.resolution, matches!(self.bare(key), HopKey::Host { .. }))
                 && state.prefixes > 0
             {
                 gateways.extend(legs.iter().map(|(adjacency, _)| *adjacency));

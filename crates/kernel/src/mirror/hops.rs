@@ -38,6 +38,14 @@ pub(super) enum HopKey {
         address: IpAddr,
         mtu_bytes: Option<u32>,
     },
+    /// As another hop, but policy rules bear on packets from there. It has a reference to each hop that it names.
+    Ruled {
+        family: Family,
+        /// Where packets to the prefix go.
+        ahead: u32,
+        /// What a check of packets from the prefix may find; empty: rules are about those packets.
+        back: Vec<u32>,
+    },
 }
 
 impl HopKey {
@@ -48,9 +56,10 @@ impl HopKey {
 
     pub fn family(&self) -> Family {
         match self {
-            HopKey::Punt { family, .. } | HopKey::Paths { family, .. } | HopKey::Object { family, .. } => {
-                *family
-            }
+            HopKey::Punt { family, .. }
+            | HopKey::Paths { family, .. }
+            | HopKey::Object { family, .. }
+            | HopKey::Ruled { family, .. } => *family,
             HopKey::Host { address, .. } => Family::of(*address),
         }
     }
@@ -61,7 +70,7 @@ impl HopKey {
             HopKey::Punt { source, .. } | HopKey::Paths { source, .. } | HopKey::Object { source, .. } => {
                 *source
             }
-            HopKey::Host { .. } => None,
+            HopKey::Host { .. } | HopKey::Ruled { .. } => None,
         }
     }
 }

@@ -134,12 +134,12 @@ impl<K: Clone + Eq + Hash, V: Default> Interned<K, V> {
     }
 
     /// Frees what nothing refers to; calls `freed` for each.
-    pub fn sweep(&mut self, mut freed: impl FnMut(u32, V)) {
+    pub fn sweep(&mut self, mut freed: impl FnMut(u32, K, V)) {
         for (id, place) in self.slots.iter_mut().enumerate() {
             if let Some(slot) = place.take_if(|slot| slot.references == 0) {
                 self.ids.remove(&slot.key);
                 self.free.push(Reverse(id as u32));
-                freed(id as u32, slot.value);
+                freed(id as u32, slot.key, slot.value);
             }
         }
     }

@@ -42,7 +42,8 @@ pub(super) struct Kernel {
     /// By address first, so that the neighbours inside a prefix are a range.
     pub neighbours: BTreeMap<(IpAddr, u32), Seen<Neighbour>>,
     pub objects: BTreeMap<u32, Seen<NextHopKind>>,
-    pub rules: BTreeMap<Rule, u32>,
+    /// In the kernel's order, IPv4 before IPv6.
+    pub rules: Vec<Seen<Rule>>,
     /// By interface, place and handle: one place can hold the old and the new for a moment.
     pub qdiscs: BTreeMap<(u32, u32, u32), Seen<Qdisc>>,
     pub suspects: Suspects,
@@ -56,21 +57,11 @@ enum Share {
 }
 
 impl Kernel {
-    /// The rules of a family that are not the kernel's own, or the lack of those: why lookups cannot be mirrored.
-    pub fn follows_rules(&self, family: Family) -> bool {
-        const OWN: [(u32, u32); 3] = [(0, RT_TABLE_LOCAL), (32766, RT_TABLE_MAIN), (32767, RT_TABLE_DEFAULT)];
-        let own = if family == Family::V4 { &OWN[..] } else { &OWN[..2] };
-        let rules = self.rules.keys().filter(|rule| rule.family == family);
-        rules.clone().all(|rule| rule.plain)
-            && rules.map(|rule| (rule.priority, rule.table)).eq(own.iter().copied())
-    }
-
     /// What a hop comes to now; `dead` are the devices that the kernel told to be dead in it.
     pub fn resolve(&self, key: &HopKey, dead: &[u32]) -> Resolution {
         let family = key.family();
         let sure = match key {
             _ if self.suspects.hold(Suspect::Rules) => Err(PuntReason::Unclear),
-            _ if !self.follows_rules(family) => Err(PuntReason::PolicyRules),
             _ if key.source().is_some_and(|source| self.suspects.hold(Suspect::Source(source))) => {
                 Err(PuntReason::Unclear)
             }
@@ -94,6 +85,8 @@ impl Kernel {
                 let path = [Path { ifindex: *ifindex, gateway: Some(*address), weight: 1 }];
                 self.by(family, self.way(family, &path, *mtu_bytes, None), &path, &[])
             }
+            // What others come to, which is not known here.
+            (Ok(()), HopKey::Ruled { .. }) => Resolution::unknown(PuntReason::Unclear),
         }
     }
 

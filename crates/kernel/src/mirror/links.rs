@@ -102,7 +102,7 @@ impl Mirror {
         self.hops.iter().any(|(_, key, _)| match key {
             HopKey::Paths { paths, .. } => paths.iter().any(|path| path.ifindex == index),
             HopKey::Punt { reverse_path, .. } => reverse_path.has(index),
-            HopKey::Object { .. } | HopKey::Host { .. } => false,
+            HopKey::Object { .. } | HopKey::Host { .. } | HopKey::Ruled { .. } => false,
         })
     }
 

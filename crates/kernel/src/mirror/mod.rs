@@ -9,6 +9,7 @@ mod linkdown;
 mod links;
 mod objects;
 mod routes;
+mod rules;
 mod scope;
 mod suspects;
 mod table;
@@ -26,6 +27,8 @@ use crate::wire::Frames;
 use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState};
 use interned::Interned;
 use kernel::{Kernel, Seen};
+pub(crate) use rules::Applies;
+use rules::Rules;
 pub use scope::Scope;
 use suspects::Suspect;
 use table::Table;
@@ -39,8 +42,10 @@ use table::Table;
 #[derive(Debug, Default)]
 pub struct Mirror {
     kernel: Kernel,
-    /// The routing tables in the order in which the kernel looks them up: local, main, default.
-    tables: [Table; 3],
+    /// The routing tables by number.
+    tables: BTreeMap<u32, Table>,
+    /// Those of each family, as prefixes were last looked at.
+    rules: [Rules; 2],
     hops: Interned<HopKey, HopState>,
     adjacencies: Interned<AdjacencyKey, AdjacencyState>,
     generation: u32,
@@ -121,7 +126,7 @@ impl Mirror {
             Object::Neighbour(neighbour) => self.neighbour(neighbour, removed),
             Object::NextHop(next_hop) => self.next_hop(next_hop, removed),
             Object::Route(route) => self.route(route, operation),
-            Object::Rule(rule) => self.rule(rule, removed),
+            Object::Rule(rule) => self.rule(rule, operation),
             Object::Qdisc(qdisc) => self.qdisc(qdisc, removed),
             Object::Setting(setting) => self.setting(setting),
         }
@@ -161,7 +166,7 @@ impl Mirror {
         let stale = |&(ifindex, address): &(u32, IpAddr)| {
             self.neighbour_entry(ifindex, address).is_some_and(|entry| entry.state == NUD_STALE)
         };
-        let host = |(_, key, state): (u32, &HopKey, &HopState)| match key {
+        let host = |(_, key, state): (u32, &HopKey, &HopState)| match self.bare(key) {
             HopKey::Host { ifindex, address, .. } if state.prefixes > 0 => Some((*ifindex, *address)),
             _ => None,
         };
@@ -195,12 +200,12 @@ impl Mirror {
 
     /// The policy rules in their order, IPv4 before IPv6.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
-        self.kernel.rules.keys()
+        self.kernel.rules.iter().map(|seen| &seen.value)
     }
 
-    /// Whether the rules of a family are the kernel's own, so that lookups can be mirrored.
-    pub fn follows_rules(&self, family: Family) -> bool {
-        self.kernel.follows_rules(family)
+    /// Which of the packets to its destinations a rule applies to; none: to none that is forwarded.
+    pub(crate) fn applies(&self, rule: &Rule) -> Option<Applies> {
+        self.kernel.applies(rule)
     }
 
     /// The queueing disciplines.
@@ -220,7 +225,7 @@ impl Mirror {
 
     /// Candidate routes that are held, of all tables and both families.
     pub fn route_count(&self) -> usize {
-        self.tables.iter().map(Table::candidates).sum()
+        self.tables.values().map(Table::candidates).sum()
     }
 
     /// How often a prefix was left to the kernel because messages did not tell which route it has.
@@ -306,7 +311,7 @@ impl Mirror {
             Scope::ROUTES4 => self.sweep_routes(Family::V4),
             Scope::ROUTES6 => self.sweep_routes(Family::V6),
             Scope::RULES => {
-                self.kernel.rules.retain(|_, &mut generation| generation == now);
+                self.kernel.rules.retain(|seen| seen.generation == now);
                 self.pending.hops = true;
             }
             _ => {

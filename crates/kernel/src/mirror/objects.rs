@@ -1,10 +1,10 @@
-//! Next hop objects and policy rules.
+//! Next hop objects.
 
 use super::hops::HopKey;
 use super::kernel::Seen;
 use super::suspects::Suspect;
 use super::{Mirror, Scope};
-use crate::model::{Family, NextHop, Rule};
+use crate::model::{Family, NextHop};
 
 impl Mirror {
     pub(super) fn next_hop(&mut self, next_hop: NextHop, removed: bool) {
@@ -27,18 +27,5 @@ impl Mirror {
                 self.suspect(Suspect::Object(family, id));
             }
         }
-    }
-
-    pub(super) fn rule(&mut self, rule: Rule, removed: bool) {
-        let changed = if removed {
-            let known = self.kernel.rules.remove(&rule).is_some();
-            if !known {
-                self.suspect(Suspect::Rules);
-            }
-            known
-        } else {
-            self.kernel.rules.insert(rule, self.generation).is_none()
-        };
-        self.pending.hops |= changed;
     }
 }

@@ -13,7 +13,7 @@
 use super::hops::{HopKey, HopState};
 use super::interned::Interned;
 use super::joins::{joined, parted};
-use super::table::{Candidate, Kind, rank};
+use super::table::{Candidate, Kind};
 use super::{Mirror, Scope};
 use crate::decode::Operation;
 use crate::model::{Family, Path, Route, Target};
@@ -42,10 +42,10 @@ impl Mirror {
     pub(super) fn route(&mut self, mut route: Route, operation: Operation) {
         let prefix = route.prefix;
         let family = prefix.family();
-        let Some(rank) = rank(family, route.table) else { return };
+        let table = route.table;
         let dead = std::mem::take(&mut route.dead);
         let mut new = self.candidate(route);
-        let list = self.tables[rank].list(prefix);
+        let list = self.tables.entry(table).or_default().list(prefix);
         let outcome = match (operation, family) {
             (Operation::Removed, _) if new.joins() => part6(list, &mut self.hops, &new, self.replaying),
             (Operation::Removed, _) => remove(list, &new, self.replaying),
@@ -62,18 +62,24 @@ impl Mirror {
             Ok(Outcome { changed, released }) => {
                 released.into_iter().for_each(|hop| self.hops.release(hop));
                 if changed {
-                    self.route_changed(rank, prefix);
+                    self.route_changed(table, prefix);
                 }
             }
-            Err(Unclear) => self.unclear(rank, prefix),
+            Err(Unclear) => self.unclear(table, prefix),
         }
         if operation == Operation::Removed || matches!(outcome, Err(Unclear)) {
             self.hops.release(new.hop);
         }
         if crowded {
-            self.unclear(rank, prefix);
+            self.unclear(table, prefix);
         } else if empty {
-            self.tables[rank].drop_if_empty(prefix);
+            self.drop_if_empty(table, prefix);
+        }
+    }
+
+    fn drop_if_empty(&mut self, table: u32, prefix: Prefix) {
+        if let Some(table) = self.tables.get_mut(&table) {
+            table.drop_if_empty(prefix);
         }
     }
 
@@ -110,10 +116,10 @@ impl Mirror {
     }
 
     /// Leaves a prefix to the kernel until its table has been dumped.
-    fn unclear(&mut self, rank: usize, prefix: Prefix) {
+    fn unclear(&mut self, table: u32, prefix: Prefix) {
         let family = prefix.family();
         self.needs |= Scope::routes(family);
-        let list = self.tables[rank].list(prefix);
+        let list = self.tables.entry(table).or_default().list(prefix);
         if list.iter().any(|c| c.kind == Kind::Unclear) {
             return;
         }
@@ -121,10 +127,14 @@ impl Mirror {
         let hop = self.hops.acquire(HopKey::unknown(family, PuntReason::Unclear));
         let (generation, kind) = (self.generation, Kind::Unclear);
         list.push(Candidate { hop, metric: 0, generation, tos: 0, protocol: 0, kind });
-        self.route_changed(rank, prefix);
+        self.route_changed(table, prefix);
     }
 
-    fn route_changed(&mut self, rank: usize, prefix: Prefix) {
+    fn route_changed(&mut self, table: u32, prefix: Prefix) {
+        let rules = &self.rules[prefix.family() as usize];
+        if !rules.uses(table) {
+            return;
+        }
         self.pending.prefixes.push(prefix);
         if prefix.is_host() {
             return;
@@ -136,17 +146,18 @@ impl Mirror {
             .prefixes
             .extend(self.kernel.neighbours.range(inside).map(|((address, _), _)| Prefix::host(*address)));
         // The kernel looks into a later table only where the earlier ones say nothing at all.
-        for table in &self.tables[rank + 1..] {
+        for table in rules.behind(table).filter_map(|behind| self.tables.get(&behind)) {
             self.pending.prefixes.extend(table.routes.range(prefix..=last).map(|(inner, _)| *inner));
         }
+        self.pending.prefixes.extend(rules.bounds().filter(|&bound| prefix.covers(bound)));
     }
 
     pub(super) fn sweep_routes(&mut self, family: Family) {
         let now = self.generation;
-        for rank in 0..self.tables.len() {
-            let mut changed = Vec::new();
-            let whole = Prefix::all(family)..=Prefix::host(Prefix::all(family).last());
-            for (prefix, list) in self.tables[rank].routes.range_mut(whole) {
+        let whole = Prefix::all(family)..=Prefix::host(Prefix::all(family).last());
+        let mut changed = Vec::new();
+        for (&id, table) in &mut self.tables {
+            for (prefix, list) in table.routes.range_mut(whole.clone()) {
                 let before = list.len();
                 list.retain(|candidate| {
                     let keep = candidate.generation == now;
@@ -156,13 +167,13 @@ impl Mirror {
                     keep
                 });
                 if list.len() != before {
-                    changed.push(*prefix);
+                    changed.push((id, *prefix));
                 }
             }
-            for prefix in changed {
-                self.tables[rank].drop_if_empty(prefix);
-                self.route_changed(rank, prefix);
-            }
+        }
+        for (table, prefix) in changed {
+            self.drop_if_empty(table, prefix);
+            self.route_changed(table, prefix);
         }
     }
 }

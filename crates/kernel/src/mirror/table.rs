@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::model::Family;
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
-use crate::uapi::*;
 
 /// A route to a prefix; whether it is used depends on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +64,13 @@ impl Table {
         self.routes.values().map(Vec::len).sum()
     }
 
-    /// The candidates of the longest prefix that covers `prefix`.
-    pub fn covering(&self, prefix: Prefix) -> Option<&[Candidate]> {
+    /// The length of the longest prefix that covers `prefix`, and its candidates.
+    pub fn covering(&self, prefix: Prefix) -> Option<(u8, &[Candidate])> {
         let lengths = &self.lengths[prefix.family() as usize];
         (0..=prefix.len())
             .rev()
             .filter(|&len| lengths[usize::from(len)] > 0)
-            .find_map(|len| self.routes.get(&Prefix::new(prefix.address(), len)).map(Vec::as_slice))
+            .find_map(|len| Some((len, self.routes.get(&Prefix::new(prefix.address(), len))?.as_slice())))
     }
 
     pub fn list(&mut self, prefix: Prefix) -> &mut Vec<Candidate> {
@@ -105,15 +104,4 @@ pub(super) fn best(family: Family, candidates: &[Candidate]) -> Result<u32, Punt
     let Some(best) = candidates.iter().min_by_key(|c| c.metric) else { return Err(PuntReason::UnknownType) };
     let equals = candidates.iter().filter(|c| c.metric == best.metric).count();
     if family == Family::V6 && equals > 1 { Err(PuntReason::Ambiguous) } else { Ok(best.hop) }
-}
-
-/// The kernel's order of lookups; other tables are reached by rules only, and then nothing is forwarded here. IPv6 has no rule
-/// for the default table.
-pub(super) fn rank(family: Family, table: u32) -> Option<usize> {
-    match (table, family) {
-        (RT_TABLE_LOCAL, _) => Some(0),
-        (RT_TABLE_MAIN, _) => Some(1),
-        (RT_TABLE_DEFAULT, Family::V4) => Some(2),
-        _ => None,
-    }
 }

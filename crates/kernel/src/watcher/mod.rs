@@ -432,8 +432,7 @@ mod tests {
         let config = WatcherConfig { keep_resolved: false, ..WatcherConfig::new([]) };
         let mut watcher = Watcher::open(config).unwrap();
         let earlier = Instant::now() - Duration::from_secs(60);
-        let rule = |family| crate::model::Rule { family, priority: 1, table: 1, plain: true, bytes: vec![] };
-        let object = Object::Rule(rule(crate::model::Family::V4));
+        let object = Object::Rule(crate::model::Rule::plain(crate::model::Family::V4, 1, 1));
         assert!(watcher.is_outdated(&object, earlier));
         assert!(!watcher.is_outdated(&object, Instant::now()));
         watcher.dumped[Scope::RULES.index()] = None;

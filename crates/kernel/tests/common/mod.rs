@@ -302,6 +302,7 @@ pub fn describe_reverse(snapshot: &Snapshot, hop: &Hop) -> String {
     match &hop.reverse_path {
         ReversePath::NotUnicast => "not unicast".into(),
         ReversePath::Unknown => "unknown".into(),
+        ReversePath::Ruled => "ruled".into(),
         ReversePath::Interfaces(interfaces) => {
             let names: Vec<&str> = interfaces.iter().map(|i| snapshot.links[i].name.as_str()).collect();
             names.join(", ")

@@ -19,16 +19,40 @@ impl Answer {
     }
 }
 
+/// What the rules select by: the other address of a packet, and the interface that it comes in by.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    pub to: IpAddr,
+    pub from: IpAddr,
+    pub iif: &'a str,
+}
+
+/// Whether a rule is about a packet that is forwarded. Of those that select by more the last octet says it.
+fn selects(rule: &Rule, packet: Packet<'_>) -> bool {
+    rule.to.is_none_or(|to| to.contains(packet.to))
+        && rule.from.is_none_or(|from| from.contains(packet.from))
+        && rule.iif.as_deref().is_none_or(|iif| iif == packet.iif)
+        && !rule.oif
+        && (!rule.more || rule.bytes.last() == Some(&1))
+}
+
 impl NaiveKernel {
-    pub fn lookup(&self, address: IpAddr) -> Answer {
+    pub fn lookup(&self, packet: Packet<'_>) -> Answer {
+        let address = packet.to;
         let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
-        let tables = if family == Family::V4 { &[255, 254, 253][..] } else { &[255, 254] };
-        for table in tables {
+        for rule in self.rules.iter().filter(|rule| rule.family == family && selects(rule, packet)) {
+            let table = match rule.action {
+                RuleAction::LookUp(table) => table,
+                RuleAction::Nothing => continue,
+                RuleAction::Other => return Answer::new("punt policy-rules", "unknown"),
+            };
             let covering = self
                 .routes
                 .iter()
-                .filter(|((t, prefix), list)| t == table && prefix.contains(address) && !list.is_empty());
-            let Some((_, list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else { continue };
+                .filter(|((t, prefix), list)| *t == table && prefix.contains(address) && !list.is_empty());
+            let Some(((_, longest), list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else {
+                continue;
+            };
             if list.iter().any(|entry| entry.route.tos != 0) {
                 return Answer::new("punt type-of-service", "unknown");
             }
@@ -38,24 +62,20 @@ impl NaiveKernel {
             if family == Family::V6 && best.next().is_some() {
                 return Answer::new("punt ambiguous", "unknown");
             }
-            return self.follow(family, address, entry);
+            if longest.len() < rule.shortest && !self.rejects(entry) {
+                continue;
+            }
+            return self.follow(address, entry);
         }
         Answer::new("none", "none")
     }
 
-    fn follow(&self, family: Family, address: IpAddr, entry: &Entry) -> Answer {
-        let rules = self.rules.iter().any(|rule| rule.family == family && !rule.plain);
+    fn follow(&self, address: IpAddr, entry: &Entry) -> Answer {
         let way: Result<Vec<(Path, LegState)>, PuntReason> = match &entry.route.target {
-            Target::Punt { reason, .. } => {
-                let from = if rules { "unknown" } else { "not unicast" };
-                return Answer::new(format!("punt {reason}"), from);
-            }
+            Target::Punt { reason, .. } => return Answer::new(format!("punt {reason}"), "not unicast"),
             Target::Paths(paths) => Ok(paths.iter().copied().zip(entry.legs.iter().copied()).collect()),
             Target::Object(id) => self.object_paths(*id),
         };
-        if rules {
-            return Answer::new("punt policy-rules", "unknown");
-        }
         let legs = match way {
             Ok(legs) => legs,
             Err(PuntReason::Blackhole) if self.is_blackhole(entry) => {
@@ -77,6 +97,10 @@ impl NaiveKernel {
                     link.up && (leg.dead || !link.carrier)
                 }),
         }
+    }
+
+    fn rejects(&self, entry: &Entry) -> bool {
+        matches!(entry.route.target, Target::Punt { .. }) || self.is_blackhole(entry)
     }
 
     fn is_blackhole(&self, entry: &Entry) -> bool {

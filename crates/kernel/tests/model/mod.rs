@@ -4,12 +4,15 @@
 mod links;
 mod lookup;
 
+#[allow(unused_imports)] // Not all tests ask about packets.
+pub use lookup::Packet;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use causeway_kernel::{
     Address, Family, Link, Message, Mirror, Neighbour, NextHop, NextHopKind, Object, Operation, Path, Prefix,
-    PuntReason, ReversePath, Route, Rule, Scope, Setting, SettingScope, Target,
+    PuntReason, ReversePath, Route, Rule, RuleAction, Scope, Setting, SettingScope, Target,
 };
 
 pub const PORTS: [u32; 2] = [1, 2];
@@ -26,7 +29,8 @@ pub struct NaiveKernel {
     pub ignores: BTreeMap<(Family, u32), bool>,
     pub neighbours: BTreeMap<(IpAddr, u32), Neighbour>,
     pub objects: BTreeMap<u32, NextHopKind>,
-    pub rules: BTreeSet<Rule>,
+    /// In their order.
+    pub rules: Vec<Rule>,
     /// Routes of one table and prefix in the kernel's order.
     pub routes: BTreeMap<(u32, Prefix), Vec<Entry>>,
     /// Whether IPv4 may have several routes of one metric (`ip route append`), and IPv6 such that it does not join.
@@ -96,7 +100,7 @@ impl NaiveKernel {
         let own = [(0, 255), (32766, 254), (32767, 253)];
         for (family, count) in [(Family::V4, 3), (Family::V6, 2)] {
             for &(priority, table) in &own[..count] {
-                kernel.set_rule(Rule { family, priority, table, plain: true, bytes: vec![] }, true);
+                kernel.set_rule(Rule::plain(family, priority, table), true);
             }
         }
         let all = kernel.all_setting();
@@ -114,8 +118,16 @@ impl NaiveKernel {
     }
 
     pub fn set_rule(&mut self, rule: Rule, there: bool) {
-        let changed = if there { self.rules.insert(rule.clone()) } else { self.rules.remove(&rule) };
-        if changed {
+        let known = self.rules.iter().position(|known| *known == rule);
+        match (there, known) {
+            (true, None) => {
+                let place = |known: &Rule| (known.family, known.priority) <= (rule.family, rule.priority);
+                self.rules.insert(self.rules.partition_point(place), rule.clone());
+            }
+            (false, Some(index)) => drop(self.rules.remove(index)),
+            _ => {}
+        }
+        if there == known.is_none() {
             self.say(if there { ADDED } else { Operation::Removed }, Object::Rule(rule));
         }
     }

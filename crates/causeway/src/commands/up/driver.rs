@@ -5,12 +5,14 @@
 //! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came, or
 //! at tcx to the kernel.
 
+mod features;
 mod memory;
 mod readers;
 #[cfg(test)]
 mod tests;
 mod ways;
 
+pub use features::{Features, tables};
 pub use memory::Memory;
 pub use readers::Readers;
 pub use ways::Ways;

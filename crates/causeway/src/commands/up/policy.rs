@@ -98,8 +98,8 @@ impl Port {
         let fit = self.link.as_ref().is_some_and(is_fit) && !self.resting;
         let (v4, v6) = (&self.settings.v4, &self.settings.v6);
         PortPolicy {
-            ipv4: fit && v4.forwarding,
-            ipv6: fit && v6.forwarding && v6.enabled,
+            ipv4: fit && v4.forwarding && !v4.ruled,
+            ipv6: fit && v6.forwarding && v6.enabled && !v6.ruled,
             reverse_path: match v4.reverse_path {
                 SourceCheck::Off => ReversePath::Off,
                 // On an interface without an address the kernel lets no source pass that is reached by another.
@@ -159,6 +159,8 @@ mod tests {
         assert_eq!(versions(port(|p| p.settings.v4.forwarding = false)), (false, true));
         assert_eq!(versions(port(|p| p.settings.v6.forwarding = false)), (true, false));
         assert_eq!(versions(port(|p| p.settings.v6.enabled = false)), (true, false));
+        assert_eq!(versions(port(|p| p.settings.v4.ruled = true)), (false, true));
+        assert_eq!(versions(port(|p| p.settings.v6.ruled = true)), (true, false));
         let unfit: [fn(&mut Link); 5] = [
             |l| l.up = false,
             |l| l.master = Some(9),

@@ -2,7 +2,8 @@
 //!
 //! Every hop of the mirror has an index of its own, so a hop that changes moves all its prefixes by one store. When
 //! no index is left, a hop shares that of the kernel: right, only slow. That is said, and it ends when an index is free
-//! again. What finds no room because of workers that have yet to move on is tried again for a while.
+//! again. What finds no room because of workers that have yet to move on is tried again for a while; what does not fit at all is
+//! the kernel's, with what is around it ([`routes`]).
 
 mod apart;
 mod routes;
@@ -11,7 +12,7 @@ use super::driver::{Driver, Forwarded, Memory, NOT_IN_DRIVER, Settings, Ways};
 use anyhow::{Context, Result};
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbour, Paths};
 use causeway_fastpath::Marks;
-use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Table, Target};
+use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Target};
 use causeway_kernel::{
     Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason, ReversePath,
 };
@@ -93,11 +94,11 @@ impl Tables {
         with: impl FnOnce(Forwarding) -> Forwarding,
     ) -> Result<Tables> {
         // A worker announces itself once for all three.
-        let (v4, v6) = (Routes::new(v4), Routes::new(v6));
         let mut neighbours = Adjacencies::in_domain(domain);
+        let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::TableFull))?;
+        let (v4, v6) = (Routes::new(v4, kernel), Routes::new(v6, kernel));
         let tables = (domain, v4.fib(), v6.fib(), &neighbours);
         let forwarding = Arc::new(with(Forwarding::new(names, PuntReason::NAMES, lease, tables)));
-        let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::TableFull))?;
         let apart = Apart::new(neighbours.acquire(left_to_kernel(1, PuntReason::SelfCheck))?);
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
@@ -144,12 +145,12 @@ impl Tables {
         self.driver.as_mut().expect("with a driver")
     }
 
-    /// Routes in the tables, IPv4 and IPv6.
+    /// Routes that are followed, IPv4 and IPv6, whether there is room for them or not.
     pub fn routes(&self) -> (usize, usize) {
-        (self.v4.fib().rib().len(), self.v6.fib().rib().len())
+        (self.v4.len(), self.v6.len())
     }
 
-    /// Whether the tables hold all routes; a family of which they do not is left to the kernel.
+    /// Whether the tables hold all routes; what finds no room is left to the kernel.
     fn fit(&self) -> bool {
         self.v4.fit() && self.v6.fit()
     }
@@ -309,6 +310,8 @@ impl Tables {
     fn paths(&self, hop: &Hop) -> Paths {
         use PuntReason::{Anycast, Blackhole, Broadcast, Local, Multicast, Prohibit, Unreachable};
         match (&hop.reverse_path, &hop.action) {
+            // Nothing from there is taken, as nothing is whose source is an address of this machine.
+            (ReversePath::Ruled, _) => Paths::ours(),
             (ReversePath::Interfaces(interfaces), _) => {
                 let port = |ifindex: &u32| self.ports.iter().position(|p| p == ifindex);
                 Paths::unicast(interfaces.iter().filter_map(port))
@@ -404,7 +407,11 @@ impl Tables {
         let done = [self.v4.change(v4, patience, progress), self.v6.change(v6, patience, progress)];
         match done.into_iter().collect::<Result<(), _>>() {
             Err(error) if fitted => {
-                log::error!(code = "table-full"; "routes do not fit the tables, so the kernel forwards: {error}");
+                let outside = self.v4.outside() + self.v6.outside();
+                log::error!(
+                    code = "table-full";
+                    "no room is left for the routes to {outside} prefixes, so the kernel forwards there: {error}"
+                );
             }
             Ok(()) if !fitted => log::info!(code = "table-full"; "the routes fit the tables again"),
             _ => {}

@@ -187,7 +187,8 @@ impl Tables {
                     self.v6.fib().rib().longest(to.into()).map(|(prefix, index)| (Prefix::V6(prefix), index))
                 }
             };
-            let Some((prefix, index)) = found else { continue };
+            // What found no room in the table has a stand-in there, and is the kernel's already.
+            let Some((prefix, index)) = found.filter(|(_, index)| *index != self.kernel) else { continue };
             let hop = self.hops.iter().find(|(_, entry)| entry.index == index).map(|(&id, _)| id);
             let Some(hop) = hop.filter(|_| !self.apart.cases.contains_key(&prefix)) else { continue };
             log::warn!(

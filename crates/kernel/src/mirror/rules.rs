@@ -1,0 +1,262 @@
+//! Policy rules: in which tables the kernel looks, in which order, for which packets.
+//!
+//! A rule that selects by destination only, or not at all, is followed: prefixes lead to what the tables come to in the order of
+//! the rules, and each rule's prefix is one of them. A table that has no route for a destination is passed by, as the kernel does.
+//!
+//! Of the others it is known which packets they can be about, and those are left to the kernel:
+//!
+//! - packets from the rule's sources, if it names some: they all have [`ReversePath::Ruled`](crate::ReversePath::Ruled);
+//! - packets that come in by the rule's port, if it names one: [`Mirror::is_ruled`];
+//! - all packets to the destinations for which the rule comes to something, if it selects by more than that.
+//!
+//! Rules about packets of this machine, or about those of interfaces that are no ports, are about none that is forwarded here.
+//!
+//! A check of sources looks up the source as if packets went back there, from the destination, and had come in by the way out.
+//! Rules may select by either. So it may come to any of the routes of the rules that may apply, and what is said of the way back
+//! holds for all of them.
+
+use super::hops::HopKey;
+use super::kernel::Kernel;
+use super::suspects::Suspect;
+use super::table::{Table, best};
+use super::{Mirror, Seen};
+use crate::decode::Operation;
+use crate::model::{Family, Link, Rule, RuleAction};
+use crate::prefix::Prefix;
+use crate::reason::PuntReason;
+
+/// Which of the packets to its destinations a rule applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applies {
+    All,
+    /// Those that are the kernel's already, by their source or by the port that they come in by.
+    Kernels,
+    /// Only the kernel knows.
+    Unclear,
+}
+
+/// A rule as it is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    /// None: only the kernel knows what becomes of packets.
+    table: Option<u32>,
+    to: Prefix,
+    /// Routes to shorter prefixes do not count.
+    shortest: u8,
+    applies: Applies,
+}
+
+impl Step {
+    /// Whether nothing behind it counts for prefixes that its table has.
+    fn is_last_for_its_own(&self) -> bool {
+        self.applies == Applies::All && self.to.len() == 0 && self.shortest == 0 && self.table.is_some()
+    }
+}
+
+/// The rules of a family, as they are followed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    steps: Vec<Step>,
+    /// Sources that some rule is about.
+    sources: Vec<Prefix>,
+}
+
+impl Rules {
+    pub fn tables(&self) -> impl Iterator<Item = u32> {
+        self.steps.iter().filter_map(|step| step.table)
+    }
+
+    pub fn uses(&self, table: u32) -> bool {
+        self.tables().any(|used| used == table)
+    }
+
+    /// The tables whose own prefixes may come to something else when a route of `table` changes; some more than once.
+    pub fn behind(&self, table: u32) -> impl Iterator<Item = u32> {
+        let settled = move |step: &&Step| step.is_last_for_its_own() && step.table != Some(table);
+        let rest = self.steps.iter().skip_while(settled);
+        rest.filter_map(|step| step.table).filter(move |&other| other != table)
+    }
+
+    /// Prefixes at whose bounds rules begin to apply, or cease to.
+    pub fn bounds(&self) -> impl Iterator<Item = Prefix> {
+        let to = self.steps.iter().map(|step| step.to).filter(|to| to.len() > 0);
+        to.chain(self.sources.iter().copied())
+    }
+
+    /// Whether rules are about packets from there.
+    pub fn are_about(&self, source: Prefix) -> bool {
+        self.sources.iter().any(|from| from.covers(source))
+    }
+}
+
+/// What the rules come to for a prefix: the route of a hop, or why that cannot be said.
+pub(super) type Found = Result<u32, PuntReason>;
+
+/// What is found when the rules are gone through for a prefix.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// What the first rule comes to that applies to all packets; none if none does.
+    last: Option<Found>,
+    /// What those before it come to.
+    before: Vec<Found>,
+    /// One of those may apply to packets that are not known to be the kernel's.
+    is_unclear: bool,
+}
+
+impl Walk {
+    /// Where packets to the prefix go.
+    pub fn ahead(&self) -> Option<Found> {
+        if self.is_unclear { Some(Err(PuntReason::PolicyRules)) } else { self.last }
+    }
+
+    /// What a check of packets from the prefix may find, if that is not what packets to it do.
+    pub fn back(self) -> Vec<Found> {
+        if self.before.is_empty() {
+            return self.before;
+        }
+        let last = self.last.unwrap_or(Err(PuntReason::PolicyRules));
+        self.before.into_iter().chain([last]).collect()
+    }
+}
+
+impl Kernel {
+    /// Which of the packets to its destinations a rule applies to; none: to none that is forwarded.
+    pub fn applies(&self, rule: &Rule) -> Option<Applies> {
+        let of_name = |name: &String| {
+            let named = |link: &&Link| link.name == *name;
+            self.links.values().map(|seen| &seen.value).find(named).map(|link| link.index)
+        };
+        match (&rule.from, rule.iif.as_ref().map(of_name)) {
+            _ if !rule.is_of_transit() => None,
+            (_, Some(Some(index))) if !self.ports.contains(&index) => None,
+            (Some(_), _) | (None, Some(Some(_))) => Some(Applies::Kernels),
+            // The interface that it is about may have that name besides its own.
+            (None, Some(None)) => Some(Applies::Unclear),
+            (None, None) if rule.more => Some(Applies::Unclear),
+            (None, None) => Some(Applies::All),
+        }
+    }
+
+    fn rules_of(&self, family: Family) -> Rules {
+        let mut rules = Rules::default();
+        for rule in self.rules.iter().map(|seen| &seen.value).filter(|rule| rule.family == family) {
+            let Some(applies) = self.applies(rule) else { continue };
+            let table = match rule.action {
+                RuleAction::LookUp(table) => Some(table),
+                RuleAction::Nothing | RuleAction::Other => None,
+            };
+            let to = rule.to.unwrap_or(Prefix::all(family));
+            rules.sources.extend(rule.from);
+            rules.steps.push(Step { table, to, shortest: rule.shortest, applies });
+        }
+        rules
+    }
+}
+
+impl Mirror {
+    /// Whether a policy rule is about packets that come in by the port of that name.
+    pub fn is_ruled(&self, family: Family, port: &str) -> bool {
+        let names = |rule: &Rule| rule.iif.as_deref() == Some(port) && rule.from.is_none();
+        self.rules().any(|rule| rule.family == family && rule.is_of_transit() && names(rule))
+    }
+
+    pub(super) fn rule(&mut self, rule: Rule, operation: Operation) {
+        let rules = &mut self.kernel.rules;
+        let known = rules.iter().position(|seen| seen.value == rule);
+        let (family, priority) = (rule.family, rule.priority);
+        let insert = |rules: &mut Vec<Seen<Rule>>, generation| {
+            let place = |seen: &Seen<Rule>| (seen.value.family, seen.value.priority) <= (family, priority);
+            let index = rules.partition_point(place);
+            rules.insert(index, Seen { value: rule.clone(), generation });
+        };
+        match (operation, known) {
+            // The kernel's order among those of one priority is that of its dump.
+            (Operation::Dumped, Some(index)) if rules[index].generation != self.generation => {
+                rules.remove(index);
+                insert(rules, self.generation);
+            }
+            (Operation::Removed, Some(index)) => drop(rules.remove(index)),
+            (Operation::Removed, None) => {}
+            _ => insert(rules, self.generation),
+        }
+        // A message that says what is known already, or comes from before the last dump, does not tell how many there are alike,
+        // nor in which order.
+        let is_news = (operation == Operation::Removed) == known.is_some() && !self.replaying;
+        if operation != Operation::Dumped && !is_news {
+            self.suspect(Suspect::Rules);
+        }
+        self.pending.hops = true;
+        self.urgent = true;
+    }
+
+    /// Has all prefixes looked at anew whose answer may be another under the rules as they are now.
+    pub(super) fn follow_rules(&mut self) {
+        for family in [Family::V4, Family::V6] {
+            let now = self.kernel.rules_of(family);
+            if now == self.rules[family as usize] {
+                continue;
+            }
+            let whole = Prefix::all(family)..=Prefix::host(Prefix::all(family).last());
+            let of_family = |prefix: &&Prefix| prefix.family() == family;
+            let prefixes = &mut self.pending.prefixes;
+            prefixes.extend(self.published.keys().filter(of_family));
+            for table in now.tables().filter_map(|table| self.tables.get(&table)) {
+                prefixes.extend(table.routes.range(whole.clone()).map(|(prefix, _)| *prefix));
+            }
+            prefixes.extend(now.bounds());
+            self.rules[family as usize] = now;
+        }
+    }
+
+    /// Goes through the rules for a prefix that is in all of a rule's destinations or in none of them.
+    pub(super) fn walk(&self, prefix: Prefix) -> Walk {
+        let mut walk = Walk::default();
+        for step in &self.rules[prefix.family() as usize].steps {
+            let covering = |table| self.tables.get(&table)?.covering(prefix);
+            let found: Found = match step.table {
+                _ if !step.to.covers(prefix) => continue,
+                None => Err(PuntReason::PolicyRules),
+                Some(table) => {
+                    let Some((len, candidates)) = covering(table) else { continue };
+                    match best(prefix.family(), candidates) {
+                        // Without a path that is alive the kernel takes a shorter one, which does not count either.
+                        Ok(hop) if len < step.shortest && self.is_by_paths(hop) => continue,
+                        // One that rejects packets counts all the same.
+                        _ if len < step.shortest => Err(PuntReason::PolicyRules),
+                        found => found,
+                    }
+                }
+            };
+            if step.applies == Applies::All {
+                walk.last = Some(found);
+                break;
+            }
+            walk.is_unclear |= step.applies == Applies::Unclear;
+            walk.before.push(found);
+        }
+        walk
+    }
+
+    fn is_by_paths(&self, hop: u32) -> bool {
+        matches!(self.hops.get(hop), Some((HopKey::Paths { .. }, _)))
+    }
+
+    /// Whether a prefix is one where the answer may change.
+    pub(super) fn is_bound(&self, prefix: Prefix) -> bool {
+        let rules = &self.rules[prefix.family() as usize];
+        let has = |table: &Table| table.routes.contains_key(&prefix);
+        rules.tables().any(|table| self.tables.get(&table).is_some_and(has))
+            || rules.bounds().any(|bound| bound == prefix)
+    }
+
+    /// The hop of what was found, with a reference to it.
+    pub(super) fn acquire(&mut self, family: Family, found: Found) -> u32 {
+        match found {
+            Ok(hop) => {
+                self.hops.retain(hop);
+                hop
+            }
+            Err(reason) => self.hops.acquire(HopKey::unknown(family, reason)),
+        }
+    }
+}

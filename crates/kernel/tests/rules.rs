@@ -1,0 +1,213 @@
+//! Random policy rules and routes in a network namespace: what the mirror has forwarded, the kernel would forward so.
+
+mod common;
+
+use std::net::IpAddr;
+
+use causeway_kernel::{Action, Family, ReversePath};
+use common::{Follower, Testbed};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+const PORTS: [&str; 2] = ["r0", "r1"];
+const FAMILIES: [(Family, &str); 2] = [(Family::V4, "-4"), (Family::V6, "-6")];
+/// States that are tried.
+const STATES: u32 = 16;
+
+/// Of IPv4; those of IPv6 are made of them.
+const PREFIXES: [&str; 7] =
+    ["10.9.0.0/16", "10.9.1.0/24", "10.8.0.0/16", "10.8.3.0/24", "10.9.1.7/32", "10.0.0.0/8", "0.0.0.0/0"];
+const HOSTS: [&str; 7] =
+    ["10.9.1.7", "10.9.1.8", "10.9.2.1", "10.8.3.1", "10.8.4.1", "10.7.0.1", "203.0.113.1"];
+const TABLES: [&str; 6] = ["main", "main", "100", "100", "101", "default"];
+
+fn address(family: Family, v4: &str) -> String {
+    match (family, v4.parse::<std::net::Ipv4Addr>()) {
+        (Family::V6, Ok(v4)) => v4.to_ipv6_mapped().to_string().replacen("::ffff:", "2001:db8:a::", 1),
+        _ => v4.to_owned(),
+    }
+}
+
+fn prefix(family: Family, v4: &str) -> String {
+    let (first, len) = v4.split_once('/').unwrap();
+    match (family, len) {
+        (Family::V4, _) => v4.to_owned(),
+        (Family::V6, "0") => "::/0".to_owned(),
+        (Family::V6, _) => format!("{}/{}", address(family, first), len.parse::<u8>().unwrap() + 96),
+    }
+}
+
+/// A selector of a rule.
+fn selector(family: Family, kind: usize, at: usize) -> String {
+    let at = prefix(family, PREFIXES[at % 6]);
+    match kind {
+        0..6 => format!("to {at}"),
+        6..8 => "from all".to_owned(),
+        8..11 => format!("from {at}"),
+        11 => "iif r0".to_owned(),
+        12 | 13 => format!("iif r2 to {at}"),
+        14 => "iif lo".to_owned(),
+        15 => "oif r1".to_owned(),
+        16 => format!("fwmark 1 to {at}"),
+        17 => format!("not from {at}"),
+        18 => format!("to {at} ipproto tcp dport 80"),
+        19 => format!("iif r1 from {at}"),
+        20 => "tos 0x10".to_owned(),
+        _ => format!("from {at} to {}", prefix(family, "10.8.0.0/16")),
+    }
+}
+
+fn action(kind: usize) -> &'static str {
+    [
+        "lookup 100",
+        "lookup 101",
+        "lookup 100",
+        "lookup main",
+        "lookup 101",
+        "lookup main suppress_prefixlength 0",
+        "lookup 100 suppress_prefixlength 16",
+        "blackhole",
+        "unreachable",
+        "nop",
+        "goto 32766",
+    ][kind]
+}
+
+/// Rules by priority, selector, prefix and action; routes by prefix, table and target; whether sources are checked strictly.
+type State = (Vec<(u32, usize, usize, usize)>, Vec<(usize, usize, usize)>, bool);
+
+fn state() -> impl Strategy<Value = State> {
+    let rule = (100u32..106, 0usize..22, 0usize..6, 0usize..11);
+    let route = (0usize..7, 0usize..6, 0usize..8);
+    (
+        proptest::collection::vec(rule, 1..6),
+        proptest::collection::vec(route, 8..24),
+        (0u8..4).prop_map(|n| n == 0),
+    )
+}
+
+fn commands(family: Family, (rules, routes, _): &State) -> String {
+    let mut lines = String::new();
+    for (priority, kind, at, what) in rules {
+        lines +=
+            &format!("rule add priority {priority} {} {}\n", selector(family, *kind, *at), action(*what));
+    }
+    for (at, table, target) in routes {
+        let prefix = prefix(family, PREFIXES[*at]);
+        let gateway = |port: usize| match family {
+            Family::V4 => format!("via 10.0.{port}.2 dev r{port}"),
+            Family::V6 => format!("via 2001:db8:{port}::2 dev r{port}"),
+        };
+        let (kind, way) = match target {
+            0..3 => ("", gateway(0)),
+            3..6 => ("", gateway(1)),
+            6 => ("", gateway(2)),
+            _ => ("unreachable ", String::new()),
+        };
+        lines += &format!("route replace {kind}{prefix} {way} table {}\n", TABLES[*table]);
+    }
+    lines
+}
+
+/// Port and gateway by which packets are forwarded that come in by `iif`, unless they are left to the kernel.
+fn forwarded(
+    follower: &Follower,
+    to: IpAddr,
+    from: IpAddr,
+    iif: &str,
+    strict: bool,
+) -> Option<(String, String)> {
+    let seen = &follower.seen;
+    if follower.watcher.mirror().is_ruled(Family::of(to), iif) {
+        return None;
+    }
+    let back = seen.lookup(from).map(|hop| &hop.reverse_path);
+    let ifindex = seen.links.values().find(|link| link.name == iif)?.index;
+    let may = match back {
+        Some(ReversePath::Ruled) => false,
+        _ if to.is_ipv6() => true,
+        Some(back) if strict => back.has(ifindex),
+        Some(back) => matches!(back, ReversePath::Interfaces(_)),
+        None => !strict,
+    };
+    let Action::Forward { legs, .. } = &seen.lookup(to)?.action else { return None };
+    let adjacency = &seen.adjacencies[&legs[0].adjacency];
+    let name = seen.links[&adjacency.ifindex].name.clone();
+    (may && adjacency.rewrite.is_some() && name != iif).then(|| (name, adjacency.address.to_string()))
+}
+
+/// The same of the kernel.
+fn truth(bed: &Testbed, to: &str, from: &str, iif: &str) -> Option<(String, String)> {
+    let text = bed.router.try_show(&format!("route get {to} from {from} iif {iif}"))?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let after = |word: &str| words.iter().position(|w| *w == word).map(|at| words[at + 1].to_owned());
+    Some((after("dev")?, after("via")?))
+}
+
+/// A router with three ports, of which it holds two, in a state.
+fn bed(state: &State) -> Option<Testbed> {
+    let bed = Testbed::with_ports("rules", 3)?;
+    let strict = u8::from(state.2);
+    bed.router.sysctl("ipv4.ip_forward=1");
+    bed.router.sysctl("ipv6.conf.all.forwarding=1");
+    bed.router.sysctl(&format!("ipv4.conf.all.rp_filter={strict}"));
+    for port in 0..3 {
+        bed.router.sysctl(&format!("ipv4.conf.r{port}.rp_filter={strict}"));
+        for gateway in [format!("10.0.{port}.2"), format!("2001:db8:{port}::2")] {
+            let mac = format!("02:00:00:00:01:0{}", port + 1);
+            bed.router.ip(&format!("neigh replace {gateway} lladdr {mac} dev r{port} nud permanent"));
+        }
+    }
+    for (family, option) in FAMILIES {
+        // The kernel refuses some: a rule that it has, a selector that its family does not have.
+        for command in commands(family, state).lines() {
+            bed.router.try_show(&format!("{option} {command}"));
+        }
+    }
+    Some(bed)
+}
+
+/// Holds what is forwarded against the kernel, in a state. How many questions there were, and of those how many packets are
+/// forwarded.
+fn compare(bed: &Testbed, strict: bool) -> (u32, u32) {
+    let mut follower = bed.follow(&PORTS);
+    follower.settle();
+    let (mut asked, mut taken) = (0, 0);
+    for (a, b) in HOSTS.iter().flat_map(|a| HOSTS.iter().map(move |b| (a, b))) {
+        for ((family, _), iif) in FAMILIES.into_iter().flat_map(|family| PORTS.map(|port| (family, port))) {
+            let (to, from) = (address(family, a), address(family, b));
+            let here = forwarded(&follower, to.parse().unwrap(), from.parse().unwrap(), iif, strict);
+            asked += 1;
+            taken += u32::from(here.is_some());
+            if here.is_some() && here != truth(bed, &to, &from, iif) {
+                let show = |what: &str| {
+                    bed.router.show(&format!("-4 {what}")) + &bed.router.show(&format!("-6 {what}"))
+                };
+                let (rules, routes) = (show("rule"), show("route show table all"));
+                panic!(
+                    "{to} from {from} by {iif}: {here:?}, not {:?}\n{rules}{routes}",
+                    truth(bed, &to, &from, iif)
+                );
+            }
+        }
+    }
+    (asked, taken)
+}
+
+#[test]
+fn what_is_forwarded_under_rules_the_kernel_would_forward_so() {
+    let mut runner =
+        TestRunner::new(Config { cases: STATES, failure_persistence: None, ..Config::default() });
+    let sums = std::cell::Cell::new((0, 0));
+    let result = runner.run(&state(), |state| {
+        if let Some(bed) = bed(&state) {
+            let (asked, taken) = compare(&bed, state.2);
+            sums.set((sums.get().0 + asked, sums.get().1 + taken));
+        }
+        Ok(())
+    });
+    result.unwrap();
+    let (asked, taken) = sums.get();
+    println!("of {asked} packets {taken} are forwarded");
+    assert!(taken * 10 >= asked, "too few: {taken} of {asked}");
+}
