@@ -109,6 +109,8 @@ pub enum Lowers {
     No,
     /// They may; packets usually go on by output 0.
     Straight,
+    /// They may; no element does their work in the graph.
+    Alone,
     /// They may; packets leave by several outputs, as comparisons say.
     Classify,
     /// They may; packets leave by several outputs, as a table says.
