@@ -98,7 +98,7 @@ pub fn router(with_rules: bool) -> Vec<Part> {
 /// What the parts lower to.
 fn nodes<'m>(parts: &[Part], elements: &Elements, driver: &'m Driver) -> Vec<Node<Table<'m>>> {
     let node = |(at, (class, _, outputs)): (usize, &Part)| {
-        let program = elements.lower(at).map(causeway_fastpath::as_diagram);
+        let program = elements.lower(at).map(causeway_engine::ir::as_diagram);
         assert!(program.is_some(), "{class} says what it does");
         let tables = vec![(*class == TABLE).then(|| driver.table())];
         Node { name: (*class).to_owned(), program, tables, outputs: outputs.clone() }
