@@ -113,6 +113,8 @@ pub enum Lowers {
     Alone,
     /// They may; packets leave by several outputs, as comparisons say.
     Classify,
+    /// They may; packets leave by several outputs, as rules about IPv4 packets say.
+    Rules,
     /// They may; packets leave by several outputs, as a table says.
     Route,
 }

@@ -24,6 +24,7 @@ mod lower;
 mod pattern;
 mod patterns;
 mod program;
+mod sieve;
 mod split;
 mod thread;
 mod words;
@@ -32,6 +33,7 @@ mod words;
 mod tests;
 
 pub use filter::packet_filter;
+pub(crate) use sieve::Sieve;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&classifier::SPEC, &ip_classifier::SPEC, &ip_filter::SPEC];
