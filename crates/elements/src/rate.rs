@@ -28,6 +28,19 @@ impl<const BITS: u32> Rate<BITS> {
         self.gathered = self.gathered.saturating_add(n as i64);
     }
 
+    /// Counts `n` events that came evenly from `since_ns` until now, besides those that were counted meanwhile.
+    pub(crate) fn add_since(&mut self, n: u64, since_ns: u64, now_ns: u64) {
+        self.pass(now_ns);
+        let epochs = (now_ns / EPOCH_NS).saturating_sub(since_ns / EPOCH_NS);
+        if epochs == 0 {
+            return self.add(n, now_ns);
+        }
+        // The average of a sum is the sum of the averages.
+        let each = ((u128::from(n) << BITS) / u128::from(epochs)).min(i64::MAX as u128 / 2) as i64;
+        let more = (0..epochs.min(FORGOTTEN)).fold(0, |average, _| moved(average, each));
+        self.average = self.average.saturating_add(more);
+    }
+
     /// Events a second as of `now_ns`, each counted `times`: a decimal number.
     pub(crate) fn per_s(&mut self, times: u64, now_ns: u64) -> String {
         Self::text(self.scaled(now_ns) * times)
@@ -124,6 +137,26 @@ mod tests {
         assert_eq!(rate.per_s(1, START_NS + EPOCH_NS), "1000");
         assert_eq!(rate.per_s(8, START_NS + EPOCH_NS), "8000");
         assert_eq!(rate.per_s(1, START_NS + 2 * EPOCH_NS), "937.5");
+    }
+
+    #[test]
+    fn what_came_evenly_counts_as_if_it_had_been_counted_when_it_came() {
+        let (mut once, mut each) = (Rate::<10>::default(), Rate::<10>::default());
+        for ms in 0..1_000 {
+            let now_ns = START_NS + ms * EPOCH_NS;
+            // Some of what comes is counted at once in either.
+            once.add(ms % 3, now_ns);
+            each.add(ms % 3 + 40, now_ns);
+            if ms % 100 == 99 {
+                once.add_since(4_000, now_ns - 99 * EPOCH_NS, now_ns + EPOCH_NS);
+                let [a, b] = [&mut once, &mut each].map(|rate| rate.scaled(now_ns + EPOCH_NS));
+                assert!(a.abs_diff(b) < b / 50, "{a} {b}");
+            }
+        }
+        let mut much = Rate::<10>::default();
+        much.add_since(u64::MAX, 0, START_NS);
+        much.add_since(u64::MAX, START_NS - EPOCH_NS, START_NS);
+        assert!(much.scaled(START_NS) > 0, "nothing overflows");
     }
 
     #[test]

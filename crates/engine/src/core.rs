@@ -228,6 +228,14 @@ impl Core {
         found
     }
 
+    /// Adds to a counter what something else has counted in the place of the element of `node`.
+    pub fn add(&mut self, node: Option<usize>, counter: &Counter, n: u64) {
+        counter.add(n);
+        if let Some(node) = node {
+            self.activate(node, |element, cx| element.counted(counter, n, cx));
+        }
+    }
+
     /// Adds the time of one activation to the profile. A clock read a batch is what profiling costs.
     fn account(&mut self, node: usize, elapsed_ns: u64, outer_ns: u64) {
         let own_ns = elapsed_ns.saturating_sub(self.nested_ns);

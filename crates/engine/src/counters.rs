@@ -46,6 +46,13 @@ impl Counter {
     }
 }
 
+/// One counter is another if both are the same word.
+impl PartialEq for Counter {
+    fn eq(&self, other: &Counter) -> bool {
+        Arc::ptr_eq(&self.words, &other.words) && self.index == other.index
+    }
+}
+
 /// Hands out the counters of one router.
 #[derive(Debug)]
 pub struct Counters {
@@ -177,10 +184,10 @@ impl Counters {
         Some((line.worker, Counter { words: self.words.clone(), index: *index }))
     }
 
-    /// The worker that writes a counter; `None` if it is another graph's.
-    pub(crate) fn worker_of(&self, counter: &Counter) -> Option<usize> {
-        let ours = Arc::ptr_eq(&counter.words, &self.words) && counter.index < usize::MAX;
-        ours.then_some(counter.index / self.arena.max(1))
+    /// What a counter counts; `None` if it is another graph's.
+    pub(crate) fn line_of(&self, counter: &Counter) -> Option<&Line> {
+        let mut lines = self.lines.iter().filter(|_| Arc::ptr_eq(&counter.words, &self.words));
+        lines.find(|(index, _)| *index == counter.index).map(|(_, line)| line)
     }
 
     /// All counters with their values.

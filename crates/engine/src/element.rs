@@ -1,5 +1,6 @@
 //! The element: one step of the router.
 
+use crate::counters::Counter;
 use crate::cx::Cx;
 use crate::ir::Program;
 use crate::reception::Mechanism;
@@ -163,6 +164,12 @@ pub trait Element: Any + Send {
     /// Whether writing `handler` changes what [`Element::lower`] answers. Counters and shared tables do not.
     fn reconfigures(&self, handler: &str) -> bool {
         !handler.starts_with("reset")
+    }
+
+    /// `n` was added to `counter`, one of the element's, for packets that something else has handled by what
+    /// [`Element::lower`] said. It happens ten times a second while there are such, and before a handler is called.
+    fn counted(&mut self, counter: &Counter, n: u64, cx: &mut Cx<'_>) {
+        let _ = (counter, n, cx);
     }
 
     /// For an element that does the work of others: asks those of its worker, by name, what they lower to. Called

@@ -5,7 +5,7 @@
 use crate::clock::{Clock, SIMULATED_START_NS};
 use crate::conf::{Conf, Env, Persistent};
 use crate::core::Core;
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
 use crate::element::{Element, Run};
 use crate::ir::Program;
@@ -246,6 +246,11 @@ impl Harness {
     /// What the element lowers to, as it is configured now.
     pub fn lower(&self) -> Option<Program> {
         self.core.nodes[TARGET].element.as_ref()?.lower()
+    }
+
+    /// Adds to a counter of the element's program, as who does its work does.
+    pub fn count(&mut self, counter: &Counter, n: u64) {
+        self.core.add(Some(TARGET), counter, n);
     }
 
     /// Packets dropped so far, by reason; reasons without drops are left out.

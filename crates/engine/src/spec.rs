@@ -109,8 +109,12 @@ pub enum Lowers {
     No,
     /// They may; packets usually go on by output 0.
     Straight,
+    /// They may; no element does their work in the graph.
+    Alone,
     /// They may; packets leave by several outputs, as comparisons say.
     Classify,
+    /// They may; packets leave by several outputs, as rules about IPv4 packets say.
+    Rules,
     /// They may; packets leave by several outputs, as a table says.
     Route,
 }

@@ -6,7 +6,6 @@
 //! | --- | --- |
 //! | [`Graph`] | elements, as programs of the intermediate representation ([`causeway_engine::ir`]), and the edges between them |
 //! | [`split()`] | which part of a graph in a file that is |
-//! | [`as_diagram`] | classifications of many rules, made short before they are compiled |
 //! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
 //! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
 //! | `registers`, `write` | where registers are kept, and what an operation becomes |
@@ -33,12 +32,10 @@
 mod check;
 mod compile;
 mod counters;
-mod diagram;
 mod exit;
 mod frame;
 mod graph;
 mod hops;
-mod intervals;
 mod load;
 mod registers;
 mod split;
@@ -50,7 +47,6 @@ mod write;
 pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
-pub use diagram::as_diagram;
 pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};

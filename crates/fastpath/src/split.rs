@@ -5,7 +5,7 @@
 //! enter the graph in user space at the input where it is cut.
 
 use crate::graph::{Graph, Node, Target};
-use causeway_engine::ir::{Op, Program};
+use causeway_engine::ir::{Op, Program, as_diagram};
 use causeway_engine::{End, Plan};
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ impl Split {
     ) -> Graph<T> {
         let node = |(&element, outputs): (&usize, &Vec<Option<Target>>)| Node {
             name: plan.elements[element].name.clone(),
-            program: lower(element).map(crate::as_diagram),
+            program: lower(element).map(as_diagram),
             tables: tables(element),
             outputs: outputs.clone(),
         };

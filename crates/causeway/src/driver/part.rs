@@ -159,7 +159,7 @@ mod tests {
     use crate::load::{self, Source, Style};
 
     const GRAPH: &str =
-        "in :: FromDevice(eth0) -> a :: Paint(1) -> c :: Counter -> b :: Strip(14) -> q :: Queue
+        "in :: FromDevice(eth0) -> a :: Paint(1) -> c :: AverageCounter -> b :: Strip(14) -> q :: Queue
         -> out :: ToDevice(eth1); cut :: FromDevice(eth2, SNAPLEN 60) -> Paint(2) -> d :: Discard;";
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(in_driver(&library, &plan), BTreeSet::from([number("a")]));
         let text = explain(&library, &plan);
         assert!(text.contains("in the driver behind in: a\n"), "{text}");
-        assert!(text.contains("cut at c (Counter)"), "{text}");
+        assert!(text.contains("cut at c (AverageCounter)"), "{text}");
         assert!(text.contains("nothing is in the driver behind cut: it"), "{text}");
         let part = Part::of(&library, &plan);
         assert_eq!(part.entries(number("in")), [(number("a"), 0), (number("c"), 0)]);

@@ -271,6 +271,53 @@ fn what_is_cut_off_goes_on_above_with_what_was_known_of_it() {
     assert_eq!((count("even"), count("odd"), result.frames.len()), (50, 45, 95));
 }
 
+/// Small elements between the others, and ends that throw away.
+#[test]
+fn what_counts_and_what_throws_away_is_the_same_in_the_driver() {
+    let graph = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
+        kind[0] -> c :: Counter -> MarkIPHeader(14) -> len :: CheckLength(200) -> which :: Classifier(37/01%01, -);
+        which[0] -> odd :: Counter -> away :: Discard;
+        which[1] -> even :: Counter -> SetIPDSCP(46) -> Strip(20) -> Unstrip(6) -> check :: CheckIPHeader -> ttl :: DecIPTTL
+        -> EtherEncap(0x0800, NEAR, FAR) -> q :: Queue -> out :: ToDevice(rb); ttl[1] -> late :: Counter -> Idle;";
+    let all = |router: &Router| {
+        ["out.count", "away.count", "late.count"].iter().map(|end| router.number(end)).sum::<u64>() == 200
+    };
+    let Some(result) = same(graph, || v4(200), all, 0) else { return };
+    assert_eq!(result.frames.len(), 100);
+    let counted =
+        |element: &str, name: &str| result.counters.get(&(element.to_owned(), name.to_owned())).copied();
+    // Ethernet, IPv4 and UDP header, and the text.
+    assert_eq!([counted("c", "count"), counted("c", "byte_count")], [Some(200), Some(200 * 60)]);
+    assert_eq!(
+        [counted("odd", "count"), counted("away", "count"), counted("late", "count")],
+        [Some(100), Some(100), None]
+    );
+}
+
+#[test]
+fn a_counter_in_the_driver_has_its_rate_and_is_reset() {
+    let Some(net) = Net::new() else { return };
+    settle(&net);
+    let graph = SWITCHED.replace("kind[0]", "kind[0] -> c :: Counter");
+    let router = Configuration::new(&net, &graph).run(&net, true);
+    let flow = Flow::start(&net);
+    in_driver(&router);
+    let rate = || router.read("c.rate").parse::<f64>().expect("a rate");
+    wait_for("a rate", || rate() > 0.0);
+    assert!(router.number("c.byte_count") > 0);
+    let before = router.number("c.count");
+    router.write("c.reset", "").expect("written");
+    assert!(router.number("c.count") < before);
+    flow.wait(100);
+    wait_for("the count", || router.number("c.count") >= 100);
+    // What calls a handler has to see its packets.
+    let goal = router.number("c.count") + 200;
+    router.write("c.count_call", &format!("{goal} sw.switch 1")).expect("written");
+    wait_for("the call", || router.number("off.count") > 0);
+    flow.end();
+    wait_for("the rate to be over", || rate() == 0.0);
+}
+
 pub const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
     kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> CheckIPHeader -> DecIPTTL -> EtherEncap(0x0800, NEAR, FAR)
     -> q :: Queue -> out :: ToDevice(rb); sw[1] -> off :: Discard;";
@@ -368,11 +415,11 @@ fn a_hot_swap_exchanges_graph_and_programs_and_loses_nothing() {
     let (router, flow) = switched(&net);
     for round in 0..6 {
         // The number of elements and outputs is another, so entries are others as well.
-        let more = ["", "-> Paint(1) -> Strip(14) -> Unstrip(14)", "-> Paint(2)"][round % 3];
+        let more = ["", "-> Paint(1) -> AverageCounter", "-> Paint(2)"][round % 3];
         let graph = SWITCHED.replace("kind[0]", &format!("kind[0] {more}"));
         router.write("hotconfig", &filled(&net, &graph)).expect("a good configuration");
         flow.wait(100);
-        // Unstrip is not there.
+        // AverageCounter is not there.
         if round % 3 != 1 {
             in_driver(&router);
         }
@@ -389,14 +436,18 @@ fn a_hot_swap_exchanges_graph_and_programs_and_loses_nothing() {
 fn a_graph_of_which_nothing_can_be_in_the_driver_says_so_and_runs_above() {
     let Some(net) = Net::new() else { return };
     settle(&net);
-    let graph = "in :: FromDevice(ra) -> c :: Counter -> Strip(14) -> CheckIPHeader -> DecIPTTL
+    let graph = "in :: FromDevice(ra) -> c :: AverageCounter -> Strip(14) -> CheckIPHeader -> DecIPTTL
         -> EtherEncap(0x0800, NEAR, FAR) -> Queue -> out :: ToDevice(rb);";
     let configuration = Configuration::new(&net, graph);
     let (router, log) = configuration.log(&net);
     log.wait(0, "driver", "ra: nothing runs in the driver");
     // Said before there are ports.
     wait_for("the router", || log.text().contains("control socket"));
-    assert!(log.text().contains("it is cut at c (Counter): it does not say what it does"), "{}", log.text());
+    assert!(
+        log.text().contains("it is cut at c (AverageCounter): it does not say what it does"),
+        "{}",
+        log.text()
+    );
     let flow = Flow::start(&net);
     flow.wait(100);
     let account = flow.end();

@@ -17,7 +17,7 @@ fn passed(router: &Router, edge: &str) -> u64 {
 /// Every packet comes up half done, with what the elements below have made of it.
 const HALF: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
     kind[0] -> sw :: Switch(0); sw[0] -> one :: Paint(1) -> strip :: Strip(14); sw[1] -> two :: Paint(2) -> strip;
-    strip -> check :: CheckIPHeader -> ttl :: DecIPTTL -> encap :: EtherEncap(0x0800, NEAR, FAR) -> held :: Counter
+    strip -> check :: CheckIPHeader -> ttl :: DecIPTTL -> encap :: EtherEncap(0x0800, NEAR, FAR) -> held :: AverageCounter
     -> q :: Queue -> out :: ToDevice(rb);";
 
 #[test]
@@ -69,8 +69,8 @@ fn packets_go_on_where_the_program_that_gave_them_up_had_them_go() {
     settle(&net);
     // Those of either way are wrong for the other: with two Ethernet headers, or with that of the router.
     let graph = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
-        kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> late :: Counter
-        -> q :: Queue -> out :: ToDevice(rb); sw[1] -> early :: Counter -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> q;";
+        kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> late :: AverageCounter
+        -> q :: Queue -> out :: ToDevice(rb); sw[1] -> early :: AverageCounter -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> q;";
     let router = Configuration::new(&net, graph).run(&net, true);
     let flow = Flow::start(&net);
     for n in 0..60 {
@@ -170,7 +170,7 @@ fn packets_that_are_half_done_are_known_by_how_they_were_addressed() {
     settle(&net);
     net.ip("a", "neigh replace 10.77.1.1 lladdr ff:ff:ff:ff:ff:ff dev a0 nud permanent");
     let graph = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
-        kind[0] -> Strip(14) -> CheckIPHeader -> EtherEncap(0x0800, NEAR, FAR) -> held :: Counter
+        kind[0] -> Strip(14) -> CheckIPHeader -> EtherEncap(0x0800, NEAR, FAR) -> held :: AverageCounter
         -> once :: DropBroadcasts -> q :: Queue -> out :: ToDevice(rb);";
     let router = Configuration::new(&net, graph).run(&net, true);
     send(&net, v4(40));

@@ -1,6 +1,7 @@
 //! PaintSwitch.
 
 use super::ANNO;
+use causeway_engine::ir::{Field, Test};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -15,7 +16,8 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 9, STOP true) -> Paint(1) -> p :: PaintSwitch -> Discard; p[1] -> Discard;",
     see: &["Paint", "PaintTee", "CheckPaint", "Switch"],
-    build: configured::<PaintSwitch>,
+    build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -35,17 +37,38 @@ drop_reasons! {
     }
 }
 
-impl Element for PaintSwitch {
+struct Switch {
+    own: PaintSwitch,
+    outputs: usize,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let own = PaintSwitch::configure(conf);
+    conf.finish()?;
+    Ok(Box::new(Switch { own, outputs: conf.n_outputs() }))
+}
+
+impl Element for Switch {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let outputs = cx.n_outputs();
+        let outputs = self.outputs;
         // Each is emitted at once, so that copies and packets are in order.
         for packet in batch.drain() {
-            match usize::from(packet.anno_u8(self.anno.offset)) {
+            match usize::from(packet.anno_u8(self.own.anno.offset)) {
                 output if output < outputs => cx.emit(output, packet),
                 ALL if outputs > 0 => emit_to_all(packet, cx),
                 _ => cx.drop(Reason::NoOutput, packet),
             }
         }
+    }
+
+    /// What is copied, and what has no output, is the element's own.
+    fn lower(&self) -> Option<Program> {
+        let last = u64::try_from(self.outputs).ok()?.checked_sub(1)?;
+        let mut b = Builder::new();
+        let color = b.get(Field::Anno(self.own.anno.offset, 1));
+        b.forbid(Test::Above(color.into(), last.into()));
+        b.leave_by(color);
+        b.finish()
     }
 }
 

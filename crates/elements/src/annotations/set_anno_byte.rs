@@ -1,5 +1,6 @@
 //! SetAnnoByte.
 
+use causeway_engine::ir::Field;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -12,6 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> SetAnnoByte(PAINT, 7) -> CheckPaint(7) -> Discard;",
     see: &["Paint"],
     build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -31,6 +33,13 @@ impl Element for SetAnnoByte {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         packet.set_anno_u8(self.anno.offset, self.value);
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.put(Field::Anno(self.anno.offset, 1), u64::from(self.value));
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

@@ -12,6 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> Align(4, 0) -> Discard;",
     see: &["AlignmentInfo", "Null"],
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -35,7 +36,11 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(align))
 }
 
-impl Element for Align {}
+impl Element for Align {
+    fn lower(&self) -> Option<Program> {
+        Builder::pass()
+    }
+}
 
 #[cfg(test)]
 mod tests {

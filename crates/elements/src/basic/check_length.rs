@@ -1,5 +1,7 @@
 //! CheckLength.
 
+use super::truncate::host_order;
+use causeway_engine::ir::{Alu, Field, Test};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -16,6 +18,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> c :: CheckLength(1500) -> Discard; c[1] -> Discard;",
     see: &["IPFragmenter", "IPOutputCombo"],
     build: configured::<CheckLength>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -38,6 +41,18 @@ impl Element for CheckLength {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         let extra = if self.use_extra { packet.anno_u32(Anno::EXTRA_LENGTH.offset) } else { 0 };
         (packet.len() + extra as usize <= self.length as usize).or_divert(1, Reason::TooLong)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let mut len = b.get(Field::Length);
+        if self.use_extra {
+            let extra = host_order(&mut b, Anno::EXTRA_LENGTH);
+            len = b.compute(Alu::Add, len, extra);
+        }
+        b.forbid(Test::Above(len.into(), u64::from(self.length).into()));
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

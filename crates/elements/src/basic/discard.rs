@@ -19,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> Queue -> Discard(BURST 32);",
     see: &["Idle", "Unqueue"],
     build: configured::<Discard>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -47,6 +48,13 @@ impl Element for Discard {
         self.count.add(batch.len() as u64);
         cx.count_drops(Reason::Discarded, batch.len() as u64);
         batch.clear();
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.count(&self.count, 1);
+        b.drop(Reason::Discarded as u16);
+        b.finish()
     }
 
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {

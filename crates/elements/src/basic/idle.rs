@@ -16,6 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "Idle -> Discard; InfiniteSource(LIMIT 5, STOP true) -> Idle;",
     see: &["Null", "Discard"],
     build: configured::<Idle>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -32,6 +33,12 @@ settings! {
 impl Element for Idle {
     fn packet(&mut self, _port: usize, _packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         Verdict::drop(Reason::Idle)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.drop(Reason::Idle as u16);
+        b.finish()
     }
 
     fn pull(&mut self, _port: usize, _max: usize, _batch: &mut Batch, _cx: &mut Cx<'_>) {}

@@ -14,6 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> Null -> Discard;",
     see: &["PushNull", "PullNull", "Idle", "Discard"],
     build: configured::<Null>,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -21,7 +22,11 @@ settings! {
     struct Null {}
 }
 
-impl Element for Null {}
+impl Element for Null {
+    fn lower(&self) -> Option<Program> {
+        Builder::pass()
+    }
+}
 
 #[cfg(test)]
 mod tests {

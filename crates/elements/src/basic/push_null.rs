@@ -12,6 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> PushNull -> Discard;",
     see: &["Null", "PullNull"],
     build: configured::<PushNull>,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -19,7 +20,11 @@ settings! {
     struct PushNull {}
 }
 
-impl Element for PushNull {}
+impl Element for PushNull {
+    fn lower(&self) -> Option<Program> {
+        Builder::pass()
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> Strip(14) -> Unstrip(14) -> Discard;",
     see: &["Strip"],
     build: configured::<Unstrip>,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -34,6 +35,13 @@ settings! {
 impl Element for Unstrip {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         packet.push(self.length as usize).or_drop(Reason::NoRoom)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.push(self.length);
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

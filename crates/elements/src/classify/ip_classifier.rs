@@ -47,7 +47,7 @@ pub(crate) static SPEC: Spec = Spec {
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["Classifier", "IPFilter", "MarkIPHeader"],
     build,
-    lowers: Lowers::Classify,
+    lowers: Lowers::Rules,
     ..Spec::DEFAULT
 };
 

@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
               -> IPFilter(deny src net 10.0.0.0/8, allow tcp or udp, drop all) -> Discard;",
     see: &["IPClassifier", "Classifier", "MarkIPHeader"],
     build,
-    lowers: Lowers::Classify,
+    lowers: Lowers::Rules,
     ..Spec::DEFAULT
 };
 

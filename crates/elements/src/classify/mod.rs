@@ -2,12 +2,14 @@
 //!
 //! Patterns are read into expressions over the words of a packet ([`expr`]), by [`pattern`] for Classifier and by
 //! [`ip_expr`] for IPClassifier and IPFilter; [`program`] makes one decision program of them, in which no way
-//! tests the same thing twice ([`thread`], [`known`], [`combine`], [`split`]); [`dispatch`] runs it over a batch.
+//! tests the same thing twice ([`thread`], [`known`], [`combine`], [`split`]), and of many rules a decision diagram
+//! ([`cuts`]); [`dispatch`] runs it over a batch.
 
 use causeway_engine::Spec;
 
 mod classifier;
 mod combine;
+mod cuts;
 mod dispatch;
 mod expr;
 mod filter;
@@ -22,6 +24,7 @@ mod lower;
 mod pattern;
 mod patterns;
 mod program;
+mod sieve;
 mod split;
 mod thread;
 mod words;
@@ -30,6 +33,7 @@ mod words;
 mod tests;
 
 pub use filter::packet_filter;
+pub(crate) use sieve::Sieve;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&classifier::SPEC, &ip_classifier::SPEC, &ip_filter::SPEC];

@@ -6,8 +6,11 @@
 //! that what two patterns have in common is tested once. All of this keeps the meaning on packets too short for a
 //! test, for which each test says how it comes out.
 
+use super::cuts::{Cuts, longest};
 use super::expr::{Base, Expr, LINK_BYTES, Test};
+use super::lower::lower;
 use super::{split, thread};
+use causeway_engine::ir;
 use causeway_packet::Packet;
 use std::fmt;
 
@@ -45,7 +48,7 @@ struct Step {
 /// Which words of a packet are all that the program looks at. A packet that has them runs through without
 /// further checks of length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Window {
+pub(super) enum Window {
     /// The first 32 bytes.
     Start,
     /// The first 60 bytes, which are the shortest Ethernet frame.
@@ -72,15 +75,15 @@ impl Window {
         }
     }
 
-    /// Where `test` finds its word in the window.
-    fn slot(self, test: &Test) -> u8 {
-        let first = if self == Window::Headers && test.base == Base::Transport { TRANSPORT_SLOT } else { 0 };
-        (first + test.offset as usize / 4) as u8
+    /// Where the word is in the window that lies so many bytes behind a base.
+    pub fn slot(self, is_transport: bool, offset: u32) -> u8 {
+        let first = if self == Window::Headers && is_transport { TRANSPORT_SLOT } else { 0 };
+        (first + offset as usize / 4) as u8
     }
 
     /// The words of a packet, if it has them all.
     #[inline(always)]
-    fn words(self, data: &[u8], bases: &Bases) -> Option<[u32; SLOTS]> {
+    pub fn words(self, data: &[u8], bases: &Bases) -> Option<[u32; SLOTS]> {
         let mut words = [0; SLOTS];
         match self {
             Window::Start => load(&mut words, data.first_chunk::<32>()?),
@@ -96,7 +99,7 @@ impl Window {
 }
 
 /// Words that a window has room for, a power of two.
-const SLOTS: usize = 16;
+pub(super) const SLOTS: usize = 16;
 /// Where the words of the transport header start.
 const TRANSPORT_SLOT: usize = 8;
 
@@ -111,6 +114,11 @@ fn load<const N: usize>(words: &mut [u32], bytes: &[u8; N]) {
 const ANSWERS: u32 = 1 << 31;
 /// The answer "drop the packet".
 pub(crate) const DROP: usize = (u32::MAX - ANSWERS) as usize;
+
+/// The longest way through a program that a diagram is not tried for.
+const SHORT: usize = 8;
+/// The most steps of a program that one is made of, since whoever writes a handler waits for it: some two hundred rules.
+const MOST_STEPS: usize = 800;
 
 /// A base that no packet reaches.
 const NOWHERE: usize = usize::MAX / 2;
@@ -148,6 +156,8 @@ pub(crate) struct Program {
     steps: Box<[Step]>,
     start: u32,
     window: Window,
+    /// The same for packets with all words of the window, if this is a shorter way.
+    cuts: Option<Cuts>,
     /// The same before steps were split, which is what people see.
     nodes: Vec<Node>,
     first: Goal,
@@ -171,10 +181,16 @@ impl Program {
             to: n.to.map(encode),
             offset: n.test.offset,
             base: n.test.base as u8,
-            slot: window.slot(&n.test),
+            slot: window.slot(n.test.base == Base::Transport, n.test.offset.into()),
             short: n.test.short,
         });
-        Program { steps: steps.collect(), start: encode(start), window, nodes, first }
+        let (steps, start): (Box<[Step]>, u32) = (steps.collect(), encode(start));
+        let way = longest(steps.iter().map(|step| step.to), start);
+        let slot = |at: ir::At| window.slot(at.base == ir::Base::Transport, at.offset);
+        let worthwhile = window != Window::None && way > SHORT && nodes.len() <= MOST_STEPS;
+        let cuts = worthwhile.then(|| Cuts::of(lower(&nodes, first)?, slot)).flatten();
+        let cuts = cuts.filter(|cuts| cuts.longest() < way);
+        Program { steps, start, window, cuts, nodes, first }
     }
 
     /// The output for a packet, or [`DROP`]. `link` is asked only by programs that look at Ethernet addresses, and by
@@ -184,6 +200,9 @@ impl Program {
         let Some(words) = self.window.words(data, bases) else {
             return self.run_checked(data, bases, link());
         };
+        if let Some(cuts) = &self.cuts {
+            return (cuts.run(&words) - ANSWERS) as usize;
+        }
         let mut at = self.start;
         while let Some(step) = self.steps.get(at as usize) {
             let word = words[step.slot as usize % SLOTS];
@@ -211,7 +230,7 @@ impl Program {
 
     /// The same in the intermediate representation, if it can be said there.
     pub(crate) fn lower(&self) -> Option<causeway_engine::ir::Program> {
-        super::lower::lower(&self.nodes, self.first)
+        lower(&self.nodes, self.first)
     }
 
     /// Those of the first `outputs` outputs that no packet leaves by.
@@ -241,7 +260,8 @@ fn short_word_holds(bytes: &[u8], start: usize, step: &Step) -> bool {
     }
 }
 
-fn encode(goal: Goal) -> u32 {
+/// Where a step leads to that has this goal.
+pub(super) fn encode(goal: Goal) -> u32 {
     match goal {
         Goal::Step(n) => n as u32,
         Goal::Output(port) => ANSWERS + (port as u32).min(u32::MAX - ANSWERS),
@@ -325,3 +345,6 @@ impl fmt::Display for Program {
         writeln!(f, "safe length {}\nalignment offset 0", self.safe_length())
     }
 }
+
+#[cfg(test)]
+mod tests;

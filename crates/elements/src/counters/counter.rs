@@ -2,6 +2,7 @@
 
 use crate::handlers::Call;
 use crate::rate::Rate;
+use causeway_engine::ir::Field;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Raw, Value};
 use causeway_engine::{Counter as Count, Scope};
@@ -40,6 +41,7 @@ pub(crate) static SPEC: Spec = Spec {
     copies: Copies::OneWith(&["COUNT_CALL", "BYTE_COUNT_CALL"]),
     acts_with: &["COUNT_CALL", "BYTE_COUNT_CALL"],
     build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -61,7 +63,12 @@ struct Counter {
     bytes: Count,
     packet_rate: Rate<10>,
     byte_rate: Rate<4>,
+    /// When packets and bytes were counted last for this element by something else.
+    counted_ns: [u64; 2],
 }
+
+/// So long at most what something else has counted was on its way.
+const ON_THE_WAY_NS: u64 = 100_000_000;
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let on_packets = trigger(conf, "COUNT_CALL");
@@ -74,6 +81,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         bytes: conf.counter("byte_count"),
         packet_rate: Rate::default(),
         byte_rate: Rate::default(),
+        counted_ns: [0; 2],
     }))
 }
 
@@ -148,6 +156,32 @@ impl Element for Counter {
         self.byte_rate.add(bytes, now_ns);
         self.on_packets.check(self.packets.get(), cx);
         self.on_bytes.check(self.bytes.get(), cx);
+    }
+
+    /// Who calls handlers has to see each packet.
+    fn lower(&self) -> Option<Program> {
+        if self.on_packets.call.is_some() || self.on_bytes.call.is_some() {
+            return None;
+        }
+        let mut b = Builder::new();
+        let length = b.get(Field::Length);
+        b.count(&self.packets, 1);
+        b.count(&self.bytes, length);
+        b.leave(0);
+        b.finish()
+    }
+
+    /// The rates reckon with packets that came evenly.
+    fn counted(&mut self, counter: &Count, n: u64, cx: &mut Cx<'_>) {
+        let now_ns = cx.now_ns();
+        let since =
+            |last: &mut u64| std::mem::replace(last, now_ns).max(now_ns.saturating_sub(ON_THE_WAY_NS));
+        let [packets_ns, bytes_ns] = &mut self.counted_ns;
+        if *counter == self.packets {
+            self.packet_rate.add_since(n, since(packets_ns), now_ns);
+        } else if *counter == self.bytes {
+            self.byte_rate.add_since(n, since(bytes_ns), now_ns);
+        }
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
@@ -236,6 +270,47 @@ mod tests {
         assert_eq!([after(&mut h), after(&mut h), after(&mut h)], ["1000", "999", "1000"]);
         h.write("reset", "").unwrap();
         assert_eq!([after(&mut h), after(&mut h)], ["1000", "999"]);
+    }
+
+    #[test]
+    fn what_something_else_counts_is_seen_in_counts_and_rates() {
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        let program = h.lower().expect("a program");
+        let [packets, bytes] = program.counters() else { panic!("two counters") };
+        // As much comes by itself, in the course of a tenth of a second, as is counted by something else at its end.
+        for _ in 0..20 {
+            for _ in 0..100 {
+                h.push_all(0, (0..3).map(|_| Packet::from_bytes(&[0; 100]).unwrap()));
+                h.take(0);
+                h.advance(1_000_000);
+            }
+            h.count(packets, 200);
+            h.count(bytes, 20_000);
+        }
+        assert_eq!(
+            (h.read("count").unwrap(), h.read("byte_count").unwrap()),
+            ("10000".into(), "1000000".into())
+        );
+        for (handler, rate) in [("rate", 5_000.0), ("byte_rate", 500_000.0), ("bit_rate", 4_000_000.0)] {
+            let now = number(&mut h, handler);
+            assert!((now - rate).abs() < rate / 50.0, "{handler}: {now}");
+        }
+        // What comes after a long time was not long on its way.
+        h.advance(60_000_000_000);
+        assert_eq!(number(&mut h, "rate"), 0.0);
+        h.count(packets, 100);
+        let now = number(&mut h, "rate");
+        assert!((now - 1_000.0).abs() < 20.0, "{now}");
+        h.write("reset", "").unwrap();
+        assert_eq!((h.read("count").unwrap(), h.read("rate").unwrap()), ("0".into(), "0".into()));
+    }
+
+    #[test]
+    fn one_that_calls_handlers_does_not_lower() {
+        assert!(Harness::new(&SPEC, "COUNT_CALL 3 stop", 1, 1).unwrap().lower().is_none());
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        h.write("byte_count_call", "9 stop").unwrap();
+        assert!(h.lower().is_none());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! EtherMirror.
 
+use causeway_engine::ir::{At, Test};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -11,6 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> EtherMirror -> Discard;",
     see: &["EtherRewrite", "EtherEncap"],
     build: configured::<EtherMirror>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -24,6 +26,20 @@ impl Element for EtherMirror {
             addresses.rotate_left(6);
         }
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let (there, next) = (b.block(), b.block());
+        b.branch(Test::Has(At::data(0), 12), there, next);
+        b.at(there);
+        let [to, from] = [0, 6].map(|at| b.load(At::data(at), 6));
+        b.store(At::data(0), 6, from);
+        b.store(At::data(6), 6, to);
+        b.go(next);
+        b.at(next);
+        b.leave(0);
+        b.finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! GetEtherAddress.
 
 use super::store_ether_address::Place;
+use causeway_engine::ir::{At, Field};
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
 
@@ -18,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "FromDevice(eth0) -> GetEtherAddress(0, src) -> Discard;",
     see: &["SetEtherAddress", "StoreEtherAddress"],
     build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -47,6 +49,14 @@ impl Element for GetEtherAddress {
         let address =
             packet.data().get(self.offset.0 as usize..).and_then(|data| data.first_chunk::<6>()).copied();
         address.map(|address| packet.set_anno_bytes(self.anno.offset, address)).or_divert(1, Reason::Short)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let address = b.load(At::data(self.offset.0), 6);
+        b.put(Field::Anno(self.anno.offset, 6), address);
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

@@ -1,5 +1,6 @@
 //! MarkMACHeader.
 
+use causeway_engine::ir::Field;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -12,6 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> MarkMACHeader(0, 14) -> Discard;",
     see: &["MarkIPHeader", "Strip"],
     build: configured::<MarkMacHeader>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -29,6 +31,16 @@ impl Element for MarkMacHeader {
             packet.set_network_header(usize::from(self.offset) + usize::from(self.length));
         }
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.put(Field::Mac, u64::from(self.offset));
+        if self.length > 0 {
+            b.put(Field::Network, u64::from(self.offset) + u64::from(self.length));
+        }
+        b.leave(0);
+        b.finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! SetVLANAnno.
 
 use super::vlan_tag::{Priority, Tag, Tci, VlanId, note, settle};
+use causeway_engine::ir::Field;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -18,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> SetVLANAnno(5) -> EtherVLANEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2, ANNO) -> Discard;",
     see: &["VLANEncap", "EtherVLANEncap", "VLANDecap"],
     build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -61,6 +63,13 @@ impl Element for SetVlanAnno {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         note(self.tag().fixed(), packet);
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.put(Field::Anno(Anno::VLAN_TCI.offset, 2), u64::from(self.tag().fixed()));
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

@@ -1,6 +1,7 @@
 //! StoreEtherAddress.
 
 use causeway_engine::Scope;
+use causeway_engine::ir::{At, Field, Test, Value as Number};
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Value};
 
@@ -18,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "FromDevice(eth0) -> StoreEtherAddress(2:0:0:0:0:1, src) -> Discard;",
     see: &["EtherRewrite", "EtherEncap"],
     build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -68,6 +70,20 @@ impl Element for StoreEtherAddress {
         let place =
             packet.data_mut().get_mut(self.offset.0 as usize..).and_then(|data| data.first_chunk_mut());
         place.map(|place| *place = address).or_divert(1, Reason::Short)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let at = At::data(self.offset.0);
+        let mut b = Builder::new();
+        b.require(Test::Has(at, 6));
+        let [c, d, e, f, g, h] = self.addr.unwrap_or_default().0;
+        let address: Number = match self.anno {
+            Some(anno) => b.get(Field::Anno(anno.offset, 6)).into(),
+            None => u64::from_be_bytes([0, 0, c, d, e, f, g, h]).into(),
+        };
+        b.store(at, 6, address);
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

@@ -1,6 +1,7 @@
 //! StripEtherVLANHeader.
 
 use super::vlan_tag::note;
+use causeway_engine::ir::{At, Field, Test};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ethernet::HEADER_LEN;
 
@@ -19,6 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "FromDevice(eth0) -> StripEtherVLANHeader(-1) -> Discard;",
     see: &["VLANDecap", "EtherVLANEncap", "Strip"],
     build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -64,6 +66,34 @@ impl Element for StripEtherVlanHeader {
         };
         note(tci, packet);
         packet.pull(len).or_drop(Reason::Short)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.require(Test::Has(At::data(0), HEADER_LEN as u32));
+        let kind = b.load(At::data(12), 2);
+        let (tagged, bare) = (b.block(), b.block());
+        let tag = u64::from(u16::from_be_bytes(TAG_TYPE));
+        b.branch(Test::Equal(kind.into(), tag.into()), tagged, bare);
+        b.at(tagged);
+        b.require(Test::Has(At::data(0), (HEADER_LEN + TAG) as u32));
+        let tci = b.load(At::data(14), 2);
+        b.put(Field::Anno(Anno::VLAN_TCI.offset, 2), tci);
+        b.pull((HEADER_LEN + TAG) as u32);
+        b.leave(0);
+        b.at(bare);
+        match u16::try_from(self.native) {
+            Ok(native) => {
+                b.put(Field::Anno(Anno::VLAN_TCI.offset, 2), u64::from(native));
+                b.pull(HEADER_LEN as u32);
+                b.leave(0);
+            }
+            Err(_) => {
+                let last = b.given_up();
+                b.go(last);
+            }
+        }
+        b.finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! VLANDecap.
 
 use super::vlan_tag::note;
+use causeway_engine::ir::{At, Field, Test, Value};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ethernet::HEADER_LEN;
 
@@ -14,6 +15,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "FromDevice(eth0) -> VLANDecap -> Discard;",
     see: &["VLANEncap", "StripEtherVLANHeader"],
     build: configured::<VlanDecap>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -27,6 +29,18 @@ settings! {
 /// Bytes of a tag, and of the addresses in front of it.
 const TAG: usize = 4;
 const ADDRESSES: usize = 12;
+
+impl VlanDecap {
+    /// The end of a program, which notes what the tag said.
+    fn lower_notes(&self, b: &mut Builder, tci: impl Into<Value>) {
+        b.put(Field::Mac, 0);
+        b.put(Field::Network, HEADER_LEN as u64);
+        if self.anno {
+            b.put(Field::Anno(Anno::VLAN_TCI.offset, 2), tci);
+        }
+        b.leave(0);
+    }
+}
 
 impl Element for VlanDecap {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
@@ -45,6 +59,27 @@ impl Element for VlanDecap {
             note(tci, packet);
         }
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let [short, long, tagged, bare] = std::array::from_fn(|_| b.block());
+        b.branch(Test::Has(At::data(0), (ADDRESSES + TAG) as u32), long, short);
+        b.at(short);
+        b.go(bare);
+        b.at(long);
+        let kind = b.load(At::data(ADDRESSES as u32), 2);
+        b.branch(Test::Equal(kind.into(), u64::from(self.ethertype).into()), tagged, bare);
+        b.at(tagged);
+        let tci = b.load(At::data(ADDRESSES as u32 + 2), 2);
+        let (front, back) = (b.load(At::data(0), 8), b.load(At::data(8), 4));
+        b.pull(TAG as u32);
+        b.store(At::data(0), 8, front);
+        b.store(At::data(8), 4, back);
+        self.lower_notes(&mut b, tci);
+        b.at(bare);
+        self.lower_notes(&mut b, 0);
+        b.finish()
     }
 }
 

@@ -1,5 +1,5 @@
 //! Finds chains in a plan, and puts a fused element in front of each: a classifier, the elements behind one of
-//! its outputs up to a routing table, and those behind each output of that.
+//! its outputs up to a routing table, through output 0 of lists of rules, and those behind each output of that.
 //!
 //! What classes say that their elements lower to, and the edges, is all that is looked at here. What the elements are
 //! configured to do the fused element asks them, once they are built; what it cannot do as well it leaves to them.
@@ -8,7 +8,7 @@ use causeway_engine::spec::Lowers;
 use causeway_engine::{End, Library, Plan, PlanElement};
 
 /// Elements that one output's packets are followed through, at most.
-const LONGEST: usize = 16;
+pub(super) const LONGEST: usize = 16;
 
 /// A chain, by element numbers of the plan.
 pub(super) struct Chain {
@@ -17,6 +17,8 @@ pub(super) struct Chain {
     output: usize,
     /// Between it and the table.
     path: Vec<usize>,
+    /// Those of the path that are lists of rules.
+    rules: Vec<usize>,
     table: usize,
     /// For each output of the table.
     branches: Vec<Branch>,
@@ -85,13 +87,18 @@ impl<'p> Classes<'p> {
     }
 
     fn chain(&self, classifier: usize, output: usize) -> Result<Chain, String> {
-        let mut path = Vec::new();
+        let (mut path, mut rules) = (Vec::new(), Vec::new());
         let mut from = (classifier, output);
         let table = loop {
             let to = self.next(from)?;
             match self.at(to) {
                 Lowers::Route => break to.0,
-                Lowers::Straight if path.len() < LONGEST && !path.contains(&to.0) => path.push(to.0),
+                kind @ (Lowers::Straight | Lowers::Rules)
+                    if path.len() < LONGEST && !path.contains(&to.0) =>
+                {
+                    path.push(to.0);
+                    rules.extend((kind == Lowers::Rules).then_some(to.0));
+                }
                 _ => {
                     let e = &self.plan.elements[to.0];
                     return Err(format!("output {output} leads to {} ({}) before a table", e.name, e.class));
@@ -101,7 +108,7 @@ impl<'p> Classes<'p> {
         };
         let outputs = 0..self.plan.elements[table].pulled_outputs.len();
         let branches = outputs.map(|port| self.branch((table, port))).collect::<Result<_, _>>()?;
-        Ok(Chain { classifier, output, path, table, branches })
+        Ok(Chain { classifier, output, path, rules, table, branches })
     }
 
     /// From an output of the table to the first element that does not lower.
@@ -136,8 +143,8 @@ impl Chain {
     }
 
     /// Puts the fused element in front of the chain: what was pushed to its start goes there. For each output of the table,
-    /// in order, it has an output to each place where it may stop in the branch behind it; its last output leads to the
-    /// chain's start.
+    /// in order, it has an output to each place where it may stop in the branch behind it; then one to each list of rules,
+    /// the last one first; its last output leads to the chain's start.
     pub fn insert(&self, plan: &Plan, into: &mut Plan) {
         let fused = into.elements.len();
         for edge in &mut into.edges {
@@ -146,7 +153,8 @@ impl Chain {
             }
         }
         let stops = self.branches.iter().flat_map(Branch::stops);
-        let ends: Vec<End> = stops.chain([(self.classifier, 0)]).collect();
+        let rules = self.rules.iter().rev().map(|&rules| (rules, 0));
+        let ends: Vec<End> = stops.chain(rules).chain([(self.classifier, 0)]).collect();
         into.edges.extend(ends.iter().enumerate().map(|(output, &to)| ((fused, output), to)));
         let classifier = &plan.elements[self.classifier];
         into.elements.push(PlanElement {
@@ -176,7 +184,9 @@ impl Chain {
             format!("OUTPUT {}", self.output),
             format!("TABLE {}", name(self.table)),
         ];
-        args.extend((!self.path.is_empty()).then(|| format!("PATH {}", names(&self.path))));
+        for (keyword, path) in [("PATH", &self.path), ("RULES", &self.rules)] {
+            args.extend((!path.is_empty()).then(|| format!("{keyword} {}", names(path))));
+        }
         args.extend(self.branches.iter().map(|b| match b.path.is_empty() {
             true => "-".to_owned(),
             false => names(&b.path),

@@ -1,6 +1,7 @@
 //! FusedIPForward.
 
 use super::pass::{Ask, Headers, Names, Pass, Rule};
+use super::rules::{Halted, first_not_passed};
 use crate::ethernet::drop_broadcasts::to_many;
 use crate::ip::check_ip_header::bit;
 use crate::ip::{dec_ip_ttl, header};
@@ -23,7 +24,8 @@ pub(crate) static SPEC: Spec = Spec {
           ordinary packet is an IPv4 frame without options, to a host, whose header is good, that has a route, lives \
           long enough, fits the output's MTU and does not leave where it came in. It is painted, stripped, checked, \
           looked up, decremented and given an Ethernet header here, as far as the chain does so, and goes on behind \
-          the last element whose work is done. All others leave \
+          the last element whose work is done. Rules of IPFilter or IPClassifier in front of the table are asked here \
+          too; what does not pass them goes on at their element. All others leave \
           by the last output untouched, to the chain itself; so do later packets of a batch to the same destination, \
           which keeps them in order.\n\n\
           The elements of the chain say what they do, and say it again when a handler has changed them. While that \
@@ -32,6 +34,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("START", "element", "the chain's first element, a classifier"),
         keyword("OUTPUT", "number", "its output that the chain starts at"),
         keyword("PATH", "elements", "what is between it and the table"),
+        keyword("RULES", "elements", "those of PATH that are lists of rules"),
         keyword("TABLE", "element", "the routing table"),
         rest("BRANCH", "elements", "for each output of the table what is behind it, or -"),
     ],
@@ -56,7 +59,8 @@ struct FusedIpForward {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let start = conf.keyword_required("START");
     let output = conf.keyword_required("OUTPUT");
-    let path = conf.keyword("PATH", Vec::new());
+    let path: Vec<String> = conf.keyword("PATH", Vec::new());
+    let rules: Vec<String> = conf.keyword("RULES", Vec::new());
     let table = conf.keyword_required("TABLE");
     let branch = |text: &String| match text.as_str() {
         "-" => Vec::new(),
@@ -64,9 +68,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     };
     let branches = conf.rest().iter().map(branch).collect();
     conf.finish()?;
+    let rules = path.iter().enumerate().filter(|(_, name)| rules.contains(name)).map(|(at, _)| at).collect();
     Ok(Box::new(FusedIpForward {
         own_name: conf.name().to_string(),
-        names: Names { start, output, path, table, branches },
+        names: Names { start, output, path, rules, table, branches },
         pass: Err("nobody was asked yet".to_owned()),
         count: conf.counter("count"),
     }))
@@ -160,19 +165,35 @@ impl Pass {
             *address = self.ordinary(packet).unwrap_or(0);
         }
         let this = &*self;
+        let mut not_passed = [0u8; BATCH];
+        if !this.sieves.is_empty() {
+            for (packet, (address, not_passed)) in batch.iter().zip(addresses.iter_mut().zip(&mut not_passed))
+            {
+                match first_not_passed(&this.sieves, packet) {
+                    Some(number) => *not_passed = number,
+                    None => *address = 0,
+                }
+            }
+        }
         let round = this.table.participant.pin();
         this.table.reader.look_up(&round, &addresses[..n], &mut found[..n]);
         let hops = this.table.hops.under(&round);
         // The last output is delivered last: what takes the detour comes behind what was before it.
         let mut outputs = [detour as u32; BATCH];
-        let (mut taken, mut detours) = (0, 0u64);
-        let looked_up = addresses.iter().zip(&found).zip(&mut outputs);
-        for (packet, ((&address, &found), output)) in batch.iter_mut().zip(looked_up) {
-            let hop = match address {
-                0 => None,
-                _ if detours != 0 && detours & bit(address) != 0 => None,
-                _ => hops::hop(&hops, found),
-            };
+        let (mut taken, mut detours, mut halted) = (0, 0u64, Halted::default());
+        let looked_up = addresses.iter().zip(&found).zip(&not_passed).zip(&mut outputs);
+        for (packet, (((&address, &found), &not_passed), output)) in batch.iter_mut().zip(looked_up) {
+            let goes = address != 0 && (detours == 0 || detours & bit(address) == 0);
+            if goes
+                && !this.sieves.is_empty()
+                && let Some(place) = halted.place(not_passed, address)
+                && let Some(rules) = this.sieves.get(place)
+            {
+                rules.halt(packet, address);
+                *output = rules.output as u32;
+                continue;
+            }
+            let hop = if goes { hops::hop(&hops, found) } else { None };
             let rule = hop.and_then(|h| this.rules.get(h.port as usize));
             if let (Some(hop), Some(rule)) = (hop, rule)
                 && this.forward(packet, rule, hop.next(address), now_ns)
@@ -184,8 +205,10 @@ impl Pass {
             }
         }
         cx.emit_each(batch, &outputs[..n]);
-        self.good.iter().for_each(|counter| counter.add(taken));
-        taken
+        for (before, counter) in self.good.iter().enumerate() {
+            counter.add(taken + halted.counted(&self.sieves, before + 1));
+        }
+        taken + halted.counted(&self.sieves, 0)
     }
 }
 
@@ -208,9 +231,10 @@ impl Element for FusedIpForward {
     }
 
     fn goes_past(&self) -> Vec<Vec<(String, usize)>> {
-        let Names { start, output, path, table, branches } = &self.names;
+        let Names { start, output, path, rules, table, branches } = &self.names;
         let straight = |names: &[String]| names.iter().map(|name| (name.clone(), 0)).collect::<Vec<_>>();
-        let common = [vec![(start.clone(), usize::from(*output))], straight(path)].concat();
+        let before = |past: &[String]| [vec![(start.clone(), usize::from(*output))], straight(past)].concat();
+        let common = before(path);
         let stop = |port: usize, past: &[String]| {
             [common.clone(), vec![(table.clone(), port)], straight(past)].concat()
         };
@@ -218,11 +242,12 @@ impl Element for FusedIpForward {
         branches
             .flat_map(|(port, b)| (0..=b.len()).map(move |past| (port, &b[..past])))
             .map(|(port, past)| stop(port, past))
+            .chain(rules.iter().rev().map(|&place| before(&path[..place])))
             .collect()
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let detour = self.names.stop(self.names.branches.len(), 0);
+        let detour = self.names.detour();
         match &mut self.pass {
             Ok(pass) => self.count.add(pass.run(batch, detour, cx)),
             Err(_) => {

@@ -8,6 +8,9 @@
 //! source; it came neither as broadcast nor as multicast, asks for no other source address, has a route, lives long
 //! enough, fits the MTU, and is copied nowhere.
 //!
+//! Rules of an IPFilter or IPClassifier in front of the table are asked as well; who does not leave by output 0 there goes to
+//! their element in the state that it has there ([`rules`]).
+//!
 //! What a chain does its elements say themselves, by the programs that they lower to: when all are built, and again
 //! whenever one was changed by a handler ([`pass`], [`ordinary`]). The plan only says where to ask ([`chain`]).
 //!
@@ -23,6 +26,7 @@ mod chain;
 mod fused_ip_forward;
 mod ordinary;
 mod pass;
+mod rules;
 #[cfg(test)]
 mod tests;
 

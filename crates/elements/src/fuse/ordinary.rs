@@ -61,15 +61,20 @@ fn excused(e: &Expr) -> &[u64] {
     }
 }
 
-/// A check of headers and the loss of the Ethernet header, as the pass does it before the table.
-pub(super) fn checked_and_stripped(checker: &Checker) -> Option<Walk> {
+/// A check of headers, as the pass does it.
+pub(super) fn checked(checker: &Checker) -> Option<Walk> {
     let mut check = Builder::new();
     checker.lower(&mut check)?;
     check.leave(0);
+    Walk::of(kind()).through(&check.finish()?, Some(0))
+}
+
+/// The same and the loss of the Ethernet header, as the pass does it before the table.
+pub(super) fn checked_and_stripped(checker: &Checker) -> Option<Walk> {
     let mut strip = Builder::new();
     strip.pull(IP as u32);
     strip.leave(0);
-    Walk::of(kind()).through(&check.finish()?, Some(0))?.through(&strip.finish()?, Some(0))
+    checked(checker)?.through(&strip.finish()?, Some(0))
 }
 
 /// The program that decrements the time to live.

@@ -5,6 +5,7 @@
 //! can do what is done.
 
 use super::ordinary::{self, Effect, Link};
+use super::rules::Rules;
 use crate::ethernet::header_cache::{self, Header, HeaderCache};
 use crate::ip::check_ip_header::Checker;
 use crate::iproute::lower::RouteLookup;
@@ -23,6 +24,8 @@ pub(super) struct Names {
     pub output: u16,
     /// Between it and the table.
     pub path: Vec<String>,
+    /// Places in the path that are lists of rules.
+    pub rules: Vec<usize>,
     pub table: String,
     /// Behind each output of the table.
     pub branches: Vec<Vec<String>>,
@@ -33,12 +36,25 @@ impl Names {
     pub fn stop(&self, branch: usize, past: usize) -> usize {
         self.branches[..branch].iter().map(|names| names.len() + 1).sum::<usize>() + past
     }
+
+    /// The number of the output at which packets stop that do not pass rules; later ones come first, as where the chain has
+    /// been followed to its end before it goes on with what it did not let pass.
+    pub fn stop_at_rules(&self, number: usize) -> usize {
+        self.detour() - 1 - number
+    }
+
+    /// The number of the output to the chain's start.
+    pub fn detour(&self) -> usize {
+        self.stop(self.branches.len(), 0) + self.rules.len()
+    }
 }
 
 /// What is done to ordinary packets.
 pub(super) struct Pass {
     /// The header check, of headers behind an Ethernet header, which is stripped.
     pub check: Checker,
+    /// What stops some of them before the table.
+    pub sieves: Vec<Rules>,
     pub table: RouteLookup<u32>,
     /// Paint that packets get.
     pub paint: Option<u8>,
@@ -88,8 +104,14 @@ impl Pass {
         let mut walk = classified
             .filter(|walk| walk.guards.is_empty())
             .ok_or_else(|| format!("IPv4 frames do not all leave {start} by output {output}"))?;
-        for name in &names.path {
-            let next = walk.through(&program(name, ask)?, Some(0));
+        let mut at_rules = Vec::new();
+        for (place, name) in names.path.iter().enumerate() {
+            let next = program(name, ask)?;
+            if names.rules.contains(&place) {
+                at_rules.push((name, next, walk.clone()));
+                continue;
+            }
+            let next = walk.through(&next, Some(0));
             walk = next.ok_or_else(|| format!("{name} does not let ordinary packets pass"))?;
         }
         let routes = program(&names.table, ask)?;
@@ -104,6 +126,13 @@ impl Pass {
         let paint = paint(&walk, &usual).ok_or_else(|| {
             format!("annotations are set in front of {} that the pass does not know", names.table)
         })?;
+        let sieves = at_rules.into_iter().enumerate().map(|(number, (name, program, walk))| {
+            let rules = Rules::of(program, &walk, &check, names.stop_at_rules(number));
+            rules.ok_or_else(|| {
+                format!("the pass cannot ask the rules of {name}, or not where they are asked")
+            })
+        });
+        let sieves = sieves.collect::<Result<Vec<_>, _>>()?;
         let one = Expr::Const(1);
         let good = walk.counts.iter().map(|(counter, by)| (*by == one).then(|| counter.clone()));
         let good = good.collect::<Option<_>>().ok_or("more than packets is counted")?;
@@ -114,7 +143,7 @@ impl Pass {
             rules.push(rule);
             left.extend(why);
         }
-        Ok(Pass { check, table, paint, good, rules, left })
+        Ok(Pass { check, sieves, table, paint, good, rules, left })
     }
 }
 
@@ -126,7 +155,7 @@ impl Pass {
 }
 
 /// The paint that packets get, if that is all that is different from `usual`.
-fn paint(walk: &Walk, usual: &Walk) -> Option<Option<u8>> {
+pub(super) fn paint(walk: &Walk, usual: &Walk) -> Option<Option<u8>> {
     let paint = Field::from(Anno::PAINT);
     let mut annotations = walk.annotations.clone();
     let paint = match annotations.remove(&paint) {

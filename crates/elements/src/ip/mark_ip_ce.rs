@@ -1,6 +1,6 @@
 //! MarkIPCE.
 
-use super::set_ip_ecn::rewrite_tos;
+use super::set_ip_ecn::{lower_tos, rewrite_tos};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv4;
 
@@ -16,6 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPECN(ect1) -> MarkIPCE -> Discard;",
     see: &["SetIPECN", "RED"],
     build: configured::<MarkIPCE>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -51,6 +52,10 @@ impl Element for MarkIPCE {
         let marked = self.mark(packet);
         self.drops += u64::from(marked.is_err());
         marked.into()
+    }
+
+    fn lower(&self) -> Option<Program> {
+        lower_tos(!3, 3, if self.force { 0 } else { 3 })
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

@@ -1,5 +1,6 @@
 //! MarkIPHeader.
 
+use causeway_engine::ir::{Alu, At, Field, Test};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -13,6 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> MarkIPHeader(14) -> Discard;",
     see: &["CheckIPHeader", "IPClassifier"],
     build: configured::<MarkIPHeader>,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -29,6 +31,25 @@ impl Element for MarkIPHeader {
             packet.set_network_headers(offset, (first & 15) as usize * 4);
         }
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let offset = u64::from(self.offset);
+        let at = At::data(self.offset.into());
+        let mut b = Builder::new();
+        let (there, next) = (b.block(), b.block());
+        b.branch(Test::Has(at, 1), there, next);
+        b.at(there);
+        let first = b.load(at, 1);
+        let words = b.compute(Alu::And, first, 15);
+        let len = b.compute(Alu::Shl, words, 2);
+        let behind = b.compute(Alu::Add, len, offset);
+        b.put(Field::Network, offset);
+        b.put(Field::Transport, behind);
+        b.go(next);
+        b.at(next);
+        b.leave(0);
+        b.finish()
     }
 
     fn lookahead(&self) -> usize {

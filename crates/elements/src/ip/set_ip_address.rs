@@ -1,5 +1,6 @@
 //! SetIPAddress.
 
+use causeway_engine::ir::Field;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -13,6 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> SetIPAddress(1.0.0.9) -> Discard;",
     see: &["GetIPAddress", "StaticIPLookup"],
     build: configured::<SetIPAddress>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -27,6 +29,13 @@ impl Element for SetIPAddress {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         packet.set_anno_bytes(self.anno.offset, self.address.octets());
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.put(Field::Anno(self.anno.offset, 4), u64::from(self.address.to_bits()));
+        b.leave(0);
+        b.finish()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

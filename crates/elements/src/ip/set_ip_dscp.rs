@@ -1,6 +1,6 @@
 //! SetIPDSCP.
 
-use super::set_ip_ecn::rewrite_tos;
+use super::set_ip_ecn::{lower_tos, rewrite_tos};
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
@@ -17,6 +17,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPDSCP(46) -> Discard;",
     see: &["SetIPECN", "MarkIPCE"],
     build: |conf| Ok(Box::new(SetIPDSCP { dscp: Dscp::configured(conf)? })),
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -71,6 +72,10 @@ impl std::fmt::Display for Dscp {
 impl Element for SetIPDSCP {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         rewrite_tos(packet, |tos| tos & 3 | self.dscp.0 << 2).or_drop(Reason::NoHeader)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        lower_tos(3, self.dscp.0 << 2, 0)
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

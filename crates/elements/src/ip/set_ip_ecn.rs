@@ -1,9 +1,11 @@
 //! SetIPECN.
 
 use causeway_engine::Scope;
+use causeway_engine::ir::{Alu, At, Test};
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
 use causeway_packet::wire::Ipv4;
+use causeway_packet::wire::ipv4::HEADER_LEN;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "SetIPECN",
@@ -17,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPECN(ect1) -> Discard;",
     see: &["MarkIPCE", "SetIPDSCP"],
     build: configured::<SetIPECN>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -71,9 +74,39 @@ pub(super) fn rewrite_tos(packet: &mut Packet, change: impl FnOnce(u8) -> u8) ->
     Some(())
 }
 
+/// [`rewrite_tos`] as a program: of the byte the bits of `keep` stay, and those of `set` are set. Packets without a header,
+/// and with one that has options, are given up, as are those whose byte has none of the bits of `needs`.
+pub(super) fn lower_tos(keep: u8, set: u8, needs: u8) -> Option<Program> {
+    let mut b = Builder::new();
+    b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+    let first = b.load(At::network(0), 2);
+    let version = b.compute(Alu::Shr, first, 8);
+    b.require(Test::Equal(version.into(), 0x45.into()));
+    if needs > 0 {
+        let has = b.compute(Alu::And, first, u64::from(needs));
+        b.forbid(Test::Equal(has.into(), 0.into()));
+    }
+    let kept = b.compute(Alu::And, first, 0xff00 | u64::from(keep));
+    let word = b.compute(Alu::Or, kept, u64::from(set));
+    let sum = b.load(At::network(10), 2);
+    b.store(At::network(0), 2, word);
+    // ~(~HC + ~m + m') (RFC 1624).
+    let [sum, old] = [sum, first].map(|word| b.compute(Alu::Xor, word, 0xffff));
+    let without = b.compute(Alu::OnesAdd, sum, old);
+    let changed = b.compute(Alu::OnesAdd, without, word);
+    let sum = b.compute(Alu::Xor, changed, 0xffff);
+    b.store(At::network(10), 2, sum);
+    b.leave(0);
+    b.finish()
+}
+
 impl Element for SetIPECN {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         rewrite_tos(packet, |tos| tos & !3 | self.ecn.bits).or_drop(Reason::NoHeader)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        lower_tos(!3, self.ecn.bits, 0)
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

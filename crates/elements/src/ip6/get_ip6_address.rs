@@ -1,5 +1,6 @@
 //! GetIP6Address.
 
+use causeway_engine::ir::{At, Field, Test};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -12,6 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> GetIP6Address(24) -> Discard;",
     see: &["CheckIP6Header", "LookupIP6Route", "GetIPAddress"],
     build: configured::<GetIP6Address>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -27,6 +29,22 @@ impl Element for GetIP6Address {
             packet.set_dst_ip6(address);
         }
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let second = self.offset.checked_add(8)?;
+        let mut b = Builder::new();
+        let (there, next) = (b.block(), b.block());
+        b.branch(Test::Has(At::data(self.offset), 16), there, next);
+        b.at(there);
+        let words = [self.offset, second].map(|at| b.load(At::data(at), 8));
+        for (word, anno) in words.into_iter().zip([0, 8]) {
+            b.put(Field::Anno(Anno::DST_IP6.offset + anno, 8), word);
+        }
+        b.go(next);
+        b.at(next);
+        b.leave(0);
+        b.finish()
     }
 }
 

@@ -1,5 +1,6 @@
 //! MarkIP6Header.
 
+use causeway_engine::ir::{At, Field, Test};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ipv6::HEADER_LEN;
 
@@ -13,6 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> MarkIP6Header(14) -> Discard;",
     see: &["CheckIP6Header", "MarkIPHeader"],
     build: configured::<MarkIP6Header>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -29,6 +31,20 @@ impl Element for MarkIP6Header {
             packet.set_network_headers(offset, HEADER_LEN);
         }
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let offset = u64::from(self.offset);
+        let mut b = Builder::new();
+        let (there, next) = (b.block(), b.block());
+        b.branch(Test::Has(At::data(self.offset.into()), 1), there, next);
+        b.at(there);
+        b.put(Field::Network, offset);
+        b.put(Field::Transport, offset + HEADER_LEN as u64);
+        b.go(next);
+        b.at(next);
+        b.leave(0);
+        b.finish()
     }
 }
 

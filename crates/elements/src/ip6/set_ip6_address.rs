@@ -1,5 +1,6 @@
 //! SetIP6Address.
 
+use causeway_engine::ir::Field;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -12,6 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> SetIP6Address(2001:db8::9) -> Discard;",
     see: &["GetIP6Address", "LookupIP6Route", "SetIPAddress"],
     build: configured::<SetIP6Address>,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -25,6 +27,15 @@ impl Element for SetIP6Address {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         packet.set_dst_ip6(self.address.octets());
         Verdict::Pass
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let (address, anno) = (self.address.to_bits(), Anno::DST_IP6.offset);
+        b.put(Field::Anno(anno, 8), (address >> 64) as u64);
+        b.put(Field::Anno(anno + 8, 8), address as u64);
+        b.leave(0);
+        b.finish()
     }
 }
 

@@ -1,8 +1,10 @@
 //! SetIP6DSCP.
 
 use crate::ip::set_ip_dscp::Dscp;
+use causeway_engine::ir::{Alu, At, Test};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv6;
+use causeway_packet::wire::ipv6::HEADER_LEN;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "SetIP6DSCP",
@@ -16,6 +18,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIP6Encap(2001:db8::1, 53, 2001:db8::2, 53) -> SetIP6DSCP(46) -> Discard;",
     see: &["SetIPDSCP", "MarkIP6Header"],
     build: |conf| Ok(Box::new(SetIP6DSCP { dscp: Dscp::configured(conf)? })),
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -39,6 +42,20 @@ impl Element for SetIP6DSCP {
         Verdict::Pass
     }
 
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+        let first = b.load(At::network(0), 2);
+        let version = b.compute(Alu::Shr, first, 12);
+        b.require(Test::Equal(version.into(), 6.into()));
+        // Version, six bits of DSCP, two of ECN, and four of the flow label.
+        let kept = b.compute(Alu::And, first, 0xf03f);
+        let word = b.compute(Alu::Or, kept, u64::from(self.dscp.0) << 6);
+        b.store(At::network(0), 2, word);
+        b.leave(0);
+        b.finish()
+    }
+
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(self)
     }
@@ -50,6 +67,7 @@ mod tests {
     use super::*;
     use crate::ip::corpus::marked;
     use causeway_engine::harness::{Harness, verdict};
+    use causeway_engine::ir::Outcome;
 
     #[test]
     fn the_code_point_is_set_and_the_rest_stays() {
@@ -60,6 +78,8 @@ mod tests {
         assert_eq!(verdict(&SPEC, "1", marked(&good, 0)).unwrap().data()[..2], [0x60, 0x7c]);
         assert_eq!(verdict(&SPEC, "46", marked(&good[..39], 0)).err(), Some("no-header"));
         let mut h = Harness::new(&SPEC, "46", 1, 1).unwrap();
+        let (mut program, mut lowered) = (h.lower().expect("a program"), marked(&good, 0));
+        assert_eq!((program.run(&mut lowered, 0), lowered.data()), (Outcome::Leave(0), out.data()));
         h.write("dscp", "8").unwrap();
         assert_eq!(h.read("dscp").unwrap(), "8");
         assert_eq!(Harness::new(&SPEC, "64", 1, 1).err().unwrap(), ["diffserv code point out of range"]);

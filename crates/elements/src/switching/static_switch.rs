@@ -14,7 +14,8 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 9, STOP true) -> s :: StaticSwitch(1); s[0] -> Discard; s[1] -> Discard;",
     see: &["Switch", "StaticPullSwitch"],
-    build: configured::<StaticSwitch>,
+    build,
+    lowers: Lowers::Alone,
     ..Spec::DEFAULT
 };
 
@@ -30,12 +31,28 @@ drop_reasons! {
     }
 }
 
-impl Element for StaticSwitch {
-    fn packet(&mut self, _port: usize, _packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
-        match usize::try_from(self.output) {
-            Ok(output) if output < cx.n_outputs() => Verdict::Out(output),
-            _ => Verdict::drop(Reason::Off),
+/// An output that there is, if any.
+struct Static(Option<usize>);
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let StaticSwitch { output } = StaticSwitch::configure(conf);
+    conf.finish()?;
+    let output = usize::try_from(output).ok();
+    Ok(Box::new(Static(output.filter(|&output| output < conf.n_outputs()))))
+}
+
+impl Element for Static {
+    fn packet(&mut self, _port: usize, _packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        self.0.map_or(Verdict::drop(Reason::Off), Verdict::Out)
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        match self.0 {
+            Some(output) => b.leave(u16::try_from(output).ok()?),
+            None => b.drop(Reason::Off as u16),
         }
+        b.finish()
     }
 }
 

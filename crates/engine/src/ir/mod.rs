@@ -30,11 +30,14 @@
 //! # Reading order
 //!
 //! This file; [`Builder`], by which elements write programs and which checks them; `run`, the interpreter; [`walk`], which
-//! follows packets of a kind through the programs of a chain and says what is done to them.
+//! follows packets of a kind through the programs of a chain and says what is done to them; `diagram`, which makes
+//! classifications short.
 
 mod build;
 mod check;
+mod diagram;
 pub mod expr;
+mod intervals;
 mod run;
 mod search;
 #[cfg(test)]
@@ -42,6 +45,7 @@ mod tests;
 pub mod walk;
 
 pub use build::Builder;
+pub use diagram::as_diagram;
 pub use run::Outcome;
 
 use crate::counters::Counter;

@@ -52,15 +52,19 @@ impl Router {
         self.env.counters.find(element, name).map(|(_, counter)| counter)
     }
 
-    /// Adds to counters of the running graph, each on the worker that writes it. Those of an earlier graph are left.
+    /// Adds to counters of the running graph, each on the worker that writes it, and tells its element
+    /// ([`crate::Element::counted`]). Those of an earlier graph are left.
     ///
     /// # Errors
     /// A worker that does not answer, with what it was to add and never will; the others have added theirs.
     pub fn add(&self, sums: Vec<(Counter, u64)>) -> Result<(), NotAdded> {
-        let mut by_worker: BTreeMap<usize, Vec<(Counter, u64)>> = BTreeMap::new();
+        let mut by_worker: BTreeMap<usize, Vec<(Option<usize>, Counter, u64)>> = BTreeMap::new();
         for (counter, n) in sums.into_iter().filter(|&(_, n)| n > 0) {
-            if let Some(worker) = self.env.counters.worker_of(&counter) {
-                by_worker.entry(worker).or_default().push((counter, n));
+            if let Some(line) = self.env.counters.line_of(&counter) {
+                let places = self.index.get(line.element.as_str());
+                let place = places.and_then(|places| places.iter().find(|at| at.worker == line.worker));
+                let sum = (place.map(|place| place.node), counter, n);
+                by_worker.entry(line.worker).or_default().push(sum);
             }
         }
         let (mut left, mut missing) = (Vec::new(), None);
@@ -68,15 +72,16 @@ impl Router {
             // A worker that was stuck may find later what it was asked for: then it is too late.
             let is_done = Arc::new(AtomicBool::new(false));
             let (done, to_add) = (is_done.clone(), sums.clone());
-            let add = move |_: &mut Worker| {
+            let add = move |w: &mut Worker| {
                 if !done.swap(true, Ordering::AcqRel) {
-                    to_add.iter().for_each(|(to, n)| to.add(*n));
+                    w.core.clock.touch();
+                    to_add.iter().for_each(|(node, to, n)| w.core.add(*node, to, *n));
                 }
             };
             if let Err(error) = self.call(worker, add)
                 && !is_done.swap(true, Ordering::AcqRel)
             {
-                left.extend(sums);
+                left.extend(sums.into_iter().map(|(_, counter, n)| (counter, n)));
                 missing = Some(error);
             }
         }

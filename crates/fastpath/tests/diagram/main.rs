@@ -4,8 +4,8 @@ mod firewall;
 mod time;
 
 use causeway_engine::harness::Harness;
+use causeway_engine::ir::as_diagram;
 use causeway_engine::ir::{Alu, At, Base, End, Op, Outcome, Program, Test, Value};
-use causeway_fastpath::as_diagram;
 use causeway_packet::Packet;
 use fastrand::Rng;
 use firewall::{Sent, packets, pattern_of, rules};

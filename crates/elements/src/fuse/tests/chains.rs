@@ -68,6 +68,17 @@ const INPUT: &[(&str, &[&str])] = &[
         ],
     ),
     ("GetIPAddress", &["16", "IP dst", "12", "30", "IP src", "16, ANNO 20", "2"]),
+    ("IPFilter", RULES),
+];
+
+/// What a list of rules may say.
+const RULES: &[&str] = &[
+    "allow all",
+    "deny dst host 10.0.0.2, 1 src 10.0.0.3, allow all",
+    "1 ip frag, deny icmp, allow udp and src port < 100, 1 all",
+    "allow dst net 10.0.0.0/16, 1 ip ttl < 3, deny dst net 10.1.0.0/24 and src 10.0.0.4, allow all",
+    "1 ip[40:2] = 7, allow all",
+    "deny all",
 ];
 
 /// Classes of its output side.
@@ -127,14 +138,18 @@ const TWO_OUTPUTS: &[&str] = &[
     "IPFragmenter",
     "CheckPaint",
     "CheckLength",
+    "IPFilter",
 ];
+
+/// Those of them that always have one.
+const NEED_BOTH: &[&str] = &["PaintTee", "IPFilter"];
 
 fn step_of(classes: &'static [(&'static str, &'static [&'static str])]) -> impl Strategy<Value = Step> {
     let side = select(vec![Side::Open, Side::Capture, Side::Error]);
     (select(classes), any::<Index>(), side).prop_map(|((class, args), at, side)| Step {
         class,
         args: args[at.index(args.len())],
-        side: if class == "PaintTee" && side == Side::Open { Side::Capture } else { side },
+        side: if NEED_BOTH.contains(&class) && side == Side::Open { Side::Capture } else { side },
     })
 }
 
@@ -166,7 +181,9 @@ fn changes(step: impl Strategy<Value = Step> + Clone) -> impl Strategy<Value = V
 }
 
 fn changed(standard: &[(&'static str, &'static str)], side: Side, changes: Vec<Change>) -> Vec<Step> {
-    let mut steps: Vec<Step> = standard.iter().map(|&(class, args)| Step { class, args, side }).collect();
+    let side_of = |class| if NEED_BOTH.contains(&class) && side == Side::Open { Side::Capture } else { side };
+    let step = |&(class, args)| Step { class, args, side: side_of(class) };
+    let mut steps: Vec<Step> = standard.iter().map(step).collect();
     for change in changes {
         let n = steps.len();
         match change {
@@ -190,20 +207,33 @@ fn changed(standard: &[(&'static str, &'static str)], side: Side, changes: Vec<C
 fn input() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![5 => step_of(INPUT), 1 => any_step()].boxed();
     let side = select(vec![Side::Open, Side::Capture]);
-    let check_first = any::<bool>();
-    (side, check_first, changes(step)).prop_map(|(side, check_first, changes)| {
-        let standard: &[(&str, &str)] = match check_first {
-            false => &[
+    let kind = (0..4u8, select(RULES));
+    (side, kind, changes(step)).prop_map(|(side, (kind, rules), changes)| {
+        let standard: &[(&str, &str)] = match kind {
+            0 => &[
                 ("Paint", "1"),
                 ("Strip", "14"),
                 ("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16, DETAILS true"),
                 ("GetIPAddress", "16"),
             ],
-            true => &[
+            1 => &[
                 ("CheckIPHeader", "14, DETAILS true"),
                 ("Paint", "2"),
                 ("Strip", "14"),
                 ("GetIPAddress", "IP dst"),
+            ],
+            2 => &[
+                ("Paint", "1"),
+                ("Strip", "14"),
+                ("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16"),
+                ("IPFilter", rules),
+            ],
+            _ => &[
+                ("CheckIPHeader", "14"),
+                ("IPFilter", rules),
+                ("Paint", "2"),
+                ("Strip", "14"),
+                ("IPFilter", RULES[1]),
             ],
         };
         changed(standard, side, changes)
@@ -364,6 +394,7 @@ fn values(class: &str) -> &'static [(&'static str, &'static str)] {
         "EtherEncap" => &[("src", "2:0:0:0:0:3"), ("ethertype", "0x0801")],
         "CheckLength" => &[("length", "90")],
         "Counter" => &[("reset_counts", "")],
+        "IPFilter" => &[("config", "deny all"), ("config", "1 udp, allow all"), ("config", "allow all")],
         _ => &[],
     }
 }

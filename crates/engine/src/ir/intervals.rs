@@ -8,7 +8,7 @@ const MOST: usize = 60_000;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Node {
+pub(super) enum Node {
     /// An answer.
     Answer(usize),
     /// By a field: where its intervals end, the last one at the field's greatest value, and where they lead. Neighbours
@@ -17,7 +17,7 @@ pub(crate) enum Node {
 }
 
 /// A diagram, or several that share what is equal. Fields have the order of their numbers.
-pub(crate) struct Intervals {
+pub(super) struct Intervals {
     nodes: Vec<Node>,
     number: HashMap<Node, u32>,
     /// The greatest value of each field.

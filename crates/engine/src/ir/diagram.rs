@@ -9,8 +9,8 @@
 //!
 //! Packets too short for some test keep the list, whose tests say how they come out then.
 
-use crate::intervals::{Intervals, Node};
-use causeway_engine::ir::{Alu, At, Base, Block, Builder, End, Op, Program, Reg, Test, Value};
+use super::intervals::{Intervals, Node};
+use super::{Alu, At, Base, Block, Builder, Code, End, Op, Program, Reg, Test, Value};
 use std::collections::BTreeMap;
 
 /// Intervals of a diagram at most: each is some instructions.
@@ -49,7 +49,7 @@ struct List(Vec<Step>);
 
 impl List {
     fn of(program: &Program) -> Option<List> {
-        let step = |code: &causeway_engine::ir::Code| match (&code.ops[..], code.end) {
+        let step = |code: &Code| match (&code.ops[..], code.end) {
             ([], End::If(Test::Has(at, bytes), yes, no)) => Some(Step::Has(at, bytes, [no, yes])),
             ([], End::Go(to)) => Some(Step::Go(to)),
             ([], end @ (End::Leave(_) | End::Drop(_) | End::GiveUp)) => Some(Step::Answer(end)),
