@@ -27,6 +27,8 @@ pub struct Port {
     pub asked: bool,
     /// Whether packets are forwarded there, and not all left to the kernel.
     pub forwards: bool,
+    /// Whether its packets have Ethernet headers.
+    ethernet: bool,
     /// Its receive queues.
     pub queues: u32,
     /// Its driver; empty where it does not say.
@@ -50,6 +52,9 @@ impl Port {
             Attach::Xdp => String::new(),
             Attach::Tcx if self.forwards => {
                 "; what the driver path cannot do is left to the kernel".to_owned()
+            }
+            Attach::Tcx if !self.ethernet => {
+                "; its packets have no Ethernet header, and are left to the kernel".to_owned()
             }
             Attach::Tcx if self.asked => "; its packets are left to the kernel".to_owned(),
             Attach::Tcx => {
@@ -178,10 +183,12 @@ impl Survey {
             return Err(obstacle("port-kind", "no Ethernet interface", LEAVE_OUT));
         }
         let (name, asked) = (name.to_owned(), asked.is_some());
+        let ethernet = link.is_some_and(|i| i.link.ethernet);
         // Without an Ethernet header there is nothing that the program could write.
-        let forwards = attach == Attach::Xdp || (in_driver && link.is_some_and(|i| i.link.ethernet));
+        let forwards = attach == Attach::Xdp || (in_driver && ethernet);
         let longest_bytes = frame_bytes.saturating_sub(XDP_HEADROOM);
-        Ok(Port { name, index, attach, asked, forwards, queues, driver, mtu_bytes: mtu, longest_bytes })
+        let mtu_bytes = mtu;
+        Ok(Port { name, index, attach, asked, forwards, ethernet, queues, driver, mtu_bytes, longest_bytes })
     }
 
     /// What keeps the router from attaching to a port, besides the programs that it replaces.
@@ -269,11 +276,25 @@ pub fn find(names: &[String], router: Router, replaced: &Replaced) -> Result<Vec
 mod tests {
     use super::*;
 
-    fn port(attach: Attach, asked: bool, mtu_bytes: u32) -> String {
+    fn any(attach: Attach, asked: bool, mtu_bytes: u32) -> Port {
         let (name, driver) = ("eth1".to_owned(), "ixgbe".to_owned());
-        let forwards = attach == Attach::Xdp;
-        Port { name, index: 3, attach, asked, forwards, queues: 4, driver, mtu_bytes, longest_bytes: 1792 }
-            .to_string()
+        let (index, queues, longest_bytes, forwards) = (3, 4, 1792, attach == Attach::Xdp);
+        Port {
+            name,
+            index,
+            attach,
+            asked,
+            forwards,
+            ethernet: true,
+            queues,
+            driver,
+            mtu_bytes,
+            longest_bytes,
+        }
+    }
+
+    fn port(attach: Attach, asked: bool, mtu_bytes: u32) -> String {
+        any(attach, asked, mtu_bytes).to_string()
     }
 
     #[test]
@@ -288,16 +309,13 @@ mod tests {
             asked,
             "eth1: at tcx, as asked (ixgbe, 4 queue(s), MTU 1500); its packets are left to the kernel"
         );
+        let tun = Port { ethernet: false, ..any(Attach::Tcx, false, 1500) }.to_string();
+        assert!(tun.ends_with("; its packets have no Ethernet header, and are left to the kernel"), "{tun}");
     }
 
     #[test]
     fn a_router_that_forwards_nothing_says_so() {
-        let port = |attach| {
-            let (name, driver) = ("eth1".to_owned(), String::new());
-            let (index, queues, mtu_bytes, longest_bytes) = (3, 4, 1500, 1792);
-            let forwards = attach == Attach::Xdp;
-            Port { name, index, attach, asked: true, forwards, queues, driver, mtu_bytes, longest_bytes }
-        };
+        let port = |attach| any(attach, true, 1500);
         assert!(idle(&[port(Attach::Tcx), port(Attach::Tcx)]).is_some());
         assert!(idle(&[port(Attach::Tcx), port(Attach::Xdp)]).is_none());
         assert!(idle(&[Port { forwards: true, ..port(Attach::Tcx) }]).is_none());

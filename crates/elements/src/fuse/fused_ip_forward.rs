@@ -151,6 +151,24 @@ impl Pass {
         true
     }
 
+    /// For each packet that may be ordinary the number of the first rules that it does not pass, counted from 1; one that is too
+    /// short to tell is none.
+    #[inline]
+    fn sift(&self, batch: &Batch, addresses: &mut [u32; BATCH]) -> [u8; BATCH] {
+        let mut not_passed = [0; BATCH];
+        if self.sieves.is_empty() {
+            return not_passed;
+        }
+        let packets = batch.iter().zip(addresses).zip(&mut not_passed);
+        for ((packet, address), not_passed) in packets.filter(|((_, address), _)| **address != 0) {
+            match first_not_passed(&self.sieves, packet) {
+                Some(number) => *not_passed = number,
+                None => *address = 0,
+            }
+        }
+        not_passed
+    }
+
     /// Forwards the ordinary packets of `batch` by the outputs of the table, and the others by output `detour`.
     /// Returns how many were ordinary.
     fn run(&mut self, batch: &mut Batch, detour: usize, cx: &mut Cx<'_>) -> u64 {
@@ -165,16 +183,7 @@ impl Pass {
             *address = self.ordinary(packet).unwrap_or(0);
         }
         let this = &*self;
-        let mut not_passed = [0u8; BATCH];
-        if !this.sieves.is_empty() {
-            for (packet, (address, not_passed)) in batch.iter().zip(addresses.iter_mut().zip(&mut not_passed))
-            {
-                match first_not_passed(&this.sieves, packet) {
-                    Some(number) => *not_passed = number,
-                    None => *address = 0,
-                }
-            }
-        }
+        let not_passed = this.sift(batch, &mut addresses);
         let round = this.table.participant.pin();
         this.table.reader.look_up(&round, &addresses[..n], &mut found[..n]);
         let hops = this.table.hops.under(&round);

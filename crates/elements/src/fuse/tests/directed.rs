@@ -90,6 +90,26 @@ fn a_header_is_checked_where_the_chain_looks_for_it() {
 }
 
 #[test]
+fn rules_are_asked_on_the_short_way_and_who_does_not_pass_goes_to_their_element() {
+    let text = ROUTER.replace("-> rt ::", "-> fw :: IPFilter(1 dst port 99, allow udp, deny all) -> rt ::");
+    let bench = Bench::new(&(text.clone() + "fw[1] -> other :: Capture;"));
+    let (sink, _, short) = bench.send();
+    assert_eq!((sink.as_str(), short), ("out", true));
+    bench.write("fw.config", "1 udp, allow all");
+    let (sink, seen, short) = bench.send();
+    assert_eq!((sink.as_str(), seen.bytes[0], seen.annotations[16], short), ("other", 0x45, 1, true));
+    assert_eq!(bench.read("chk.count"), "2");
+    let edges = bench.router.edges().unwrap();
+    let passed = |from: &str| edges.iter().find(|edge| edge.from.0 == from).map(|edge| edge.packets);
+    assert_eq!([passed("s"), passed("chk"), passed("rt")], [Some(2), Some(2), Some(1)]);
+    // Where no header is checked yet none is marked.
+    let early = text.replace("-> fw :: IPFilter(1 dst port 99, allow udp, deny all)", "");
+    let early = early.replace("-> p ::", "-> fw :: IPFilter(allow all) -> p ::");
+    let bench = Bench::new(&early);
+    assert_eq!((bench.send().0.as_str(), bench.read("c@fused.active").as_str()), ("out", "false"));
+}
+
+#[test]
 fn what_a_handler_changes_is_taken_up() {
     let bench = Bench::new(ROUTER);
     assert!(bench.send().2);
