@@ -13,6 +13,7 @@ mod commands;
 mod control;
 mod drain;
 mod driver;
+mod explained;
 mod handover;
 mod lease;
 mod leftovers;

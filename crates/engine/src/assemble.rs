@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::Doorbell;
 use crate::element::{ControlSide, Element, PortStatistics};
+use crate::error::FilePlace;
 use crate::globals::Globals;
 use crate::ir::Program;
 use crate::measure::Unit;
@@ -20,7 +21,6 @@ use causeway_lang::{Of, Severity};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-pub(crate) use said::Blame;
 pub use said::{ElementError, ElementWarning};
 
 /// A node of one worker.
@@ -335,12 +335,12 @@ impl<'a> Builder<'a> {
                 core.clock.touch();
                 let done = core.activate(place.node, |e, cx| e.initialize(cx));
                 self.env.warnings.append(&mut core.said);
-                let blamed = core.blamed.take();
-                if let Some(Err(message)) = done {
-                    let messages = message.lines().map(str::to_owned).collect();
+                if let Some(Err(mut why)) = done {
+                    let place = why.take_place();
+                    let messages = why.to_string().lines().map(str::to_owned).collect();
                     let mut error = error(self.plan, i, false, messages);
-                    if let Some(Blame { place, class }) = blamed {
-                        (error.of, error.class) = (Some(Box::new(Of::File(place))), class);
+                    if let Some(FilePlace { file, class }) = place {
+                        (error.of, error.class) = (Some(Box::new(Of::File(file))), class);
                     }
                     return Err(self.with_warnings(vec![error]));
                 }

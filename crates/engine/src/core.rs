@@ -10,7 +10,7 @@
 
 mod delivery;
 
-use crate::assemble::{Blame, ElementWarning};
+use crate::assemble::ElementWarning;
 use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
@@ -58,8 +58,6 @@ pub(crate) struct Core {
     pub outcome: Outcome,
     /// What elements say while they are initialised.
     pub said: Vec<ElementWarning>,
-    /// Of the element that is being initialised: what its error is about.
-    pub blamed: Option<Blame>,
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
     /// Packets that elements of the graph before held, for which nothing came in their place.
@@ -114,7 +112,6 @@ impl Core {
             worker,
             nodes: Vec::new(),
             said: Vec::new(),
-            blamed: None,
             context: Arc::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),

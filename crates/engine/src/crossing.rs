@@ -6,6 +6,7 @@
 use crate::conf::Invalid;
 use crate::cx::Cx;
 use crate::element::{Element, Run};
+use crate::error::Error;
 use crate::spec::{Notifies, Spec};
 use crate::waiter::Waker;
 use causeway_packet::{BATCH, Batch, Packet, flow};
@@ -293,7 +294,7 @@ impl Element for ToWorkers {
 pub(crate) struct PullToWorker(pub Sender);
 
 impl Element for PullToWorker {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -323,7 +324,7 @@ pub(crate) struct FromWorker {
 }
 
 impl Element for FromWorker {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if !self.pulled {
             cx.wake();
         }

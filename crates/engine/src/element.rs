@@ -1,6 +1,7 @@
 //! The element: one step of the router.
 
 use crate::cx::Cx;
+use crate::error::Error;
 use crate::ir::Program;
 use crate::reception::Mechanism;
 use crate::settings::Settings;
@@ -74,7 +75,7 @@ pub trait Element: Any + Send {
     /// After this element others may fail, and the graph that runs must not notice. So this opens and checks all that
     /// the element needs and changes nothing that dropping the element does not undo: it opens a file without
     /// emptying it, say, and removes one again that it made. The rest is for [`Element::commit`].
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let _ = cx;
         Ok(())
     }
@@ -119,15 +120,15 @@ pub trait Element: Any + Send {
     }
 
     /// Answers a read handler of the element's [`crate::Spec::handlers`].
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let _ = (arg, cx);
-        Err(format!("handler '{handler}' is not implemented"))
+        Err(Error::new(format!("handler '{handler}' is not implemented")))
     }
 
     /// Carries out a write handler of the element's [`crate::Spec::handlers`].
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let _ = (value, cx);
-        Err(format!("handler '{handler}' is not implemented"))
+        Err(Error::new(format!("handler '{handler}' is not implemented")))
     }
 
     /// Whether the element, as it is configured, has no handler called `name` although its class declares one.
@@ -221,11 +222,11 @@ pub trait Element: Any + Send {
 /// down a table or changing it.
 pub trait ControlSide: Send {
     /// Answers a read handler; `None` = the element itself does.
-    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>>;
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, Error>>;
 
     /// Carries out a write handler; `None` = the element itself does. It must change nothing of what
     /// [`Element::lower`] answers.
-    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>>;
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), Error>>;
 }
 
 impl dyn Element {

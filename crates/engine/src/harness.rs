@@ -141,8 +141,8 @@ impl Harness {
         crate::single::mark(&mut h.core);
         let done = h.core.activate(TARGET, |e, cx| e.initialize(cx));
         h.env.warnings.append(&mut h.core.said);
-        if let Some(Err(message)) = done {
-            return Err(vec![message]);
+        if let Some(Err(why)) = done {
+            return Err(vec![why.to_string()]);
         }
         h.core.deliver();
         h.core.activate(TARGET, |e, cx| e.commit(cx));

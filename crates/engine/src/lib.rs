@@ -9,8 +9,8 @@
 //! # The parts
 //!
 //! * [`Element`] is one step of the router; [`Spec`] is what its class says of itself; [`Conf`] reads its
-//!   configuration; [`Cx`] is what it may do while it runs. Most elements are a [`settings!`], a [`drop_reasons!`] and
-//!   an [`Element::packet`]; [`prelude`] is what their files begin with.
+//!   configuration; [`Cx`] is what it may do while it runs; [`Error`] is why it refuses what it is given. Most elements
+//!   are a [`settings!`], a [`drop_reasons!`] and an [`Element::packet`]; [`prelude`] is what their files begin with.
 //! * [`Element::lower`] says what an element does, as a program of the intermediate representation ([`ir`]), for
 //!   [`Element::fuse`] of one that does the work of others; the run-time asks again when a handler has changed it.
 //! * `core` owns one worker's elements and edges and delivers packets: a stack of batches for pushing, a call for
@@ -52,6 +52,7 @@ mod devices;
 mod driver;
 pub mod drops;
 mod element;
+mod error;
 mod globals;
 pub mod handler;
 pub mod harness;
@@ -92,6 +93,7 @@ pub use cx::Cx;
 pub use driver::{Event, OnFailure};
 pub use drops::{DropReason, DropReasons};
 pub use element::{ControlSide, Element, PortStatistics, RECEIVED, Run};
+pub use error::Error;
 pub use globals::Globals;
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};

@@ -25,6 +25,7 @@ pub mod upgrade;
 use crate::cli::SourceArgs;
 use crate::load::Source;
 use crate::logger;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 /// The exit status of `up` when it does not start because the kernel does to packets what it would not, and of `doctor`
@@ -43,7 +44,7 @@ fn source(args: &SourceArgs) -> Source {
 }
 
 /// Answers with a complete error text.
-fn fail(text: &str) -> ExitCode {
-    logger::answer(text);
+fn fail(why: impl Display) -> ExitCode {
+    logger::answer(&why.to_string());
     ExitCode::FAILURE
 }

@@ -39,8 +39,8 @@ const PERIOD: Duration = Duration::from_millis(10);
 pub fn run(args: RunArgs) -> Result<ExitCode> {
     let library = causeway_elements::library();
     let source = source(&args.source);
-    if let Err(text) = load::set_patterns(&args.patterns, &library) {
-        return Ok(fail(&text));
+    if let Err(why) = load::set_patterns(&args.patterns, &library) {
+        return Ok(fail(why));
     }
     match load::load(&source, &library, &args.define, Style::Human) {
         Ok(loaded) if loaded.is_empty() => {
@@ -64,7 +64,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
                 watch_transit(session, &persistent)
             })
         }
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     }
 }
 
@@ -316,7 +316,7 @@ pub fn run_loaded(
     let setup = Setup { library, params, options, reconfigurable: true, prepare, extra: Vec::new(), driver };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
-        Err(text) => return Ok(fail(&text)),
+        Err(why) => return Ok(fail(why)),
     };
     place.serve(&session.desk())?;
     let lease = started(&session)?;

@@ -170,7 +170,7 @@ fn forward(args: UpArgs, classes: Classes, ports: &[Port], rooted: Rooted) -> Re
         Ok(loaded) => {
             run::run_loaded(loaded, &place, args.runtime, start, |session| starting.finish(session))
         }
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     };
     // Who is handing over undoes nothing, or all.
     run::Place::end(place);

@@ -49,7 +49,7 @@ impl Element for Discard {
         batch.clear();
     }
 
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.active && cx.pulls_from(0) {
             cx.wake();
         }

@@ -153,7 +153,7 @@ fn take_state(old: &mut [&mut Worker], new: &mut [Core]) {
 mod tests {
     use super::*;
     use crate::spec::{Library, Spec, reads, writes};
-    use crate::{Cx, Element, Options, Run};
+    use crate::{Cx, Element, Error, Options, Run};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     impl Element for Runner {
-        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
             cx.wake();
             Ok(())
         }
@@ -189,12 +189,12 @@ mod tests {
             Run::Idle
         }
 
-        fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
             cx.wake();
             Ok(self.runs.to_string())
         }
 
-        fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
             self.waits = true;
             cx.wake();
             Ok(())

@@ -3,7 +3,7 @@
 use super::classes::Classes;
 use super::graph;
 use crate::control::{Ask, Question};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -58,7 +58,7 @@ impl Attendant {
     ///
     /// # Errors
     /// What the graph says that has none.
-    pub fn detach_all(&mut self) -> Result<(), String> {
+    pub fn detach_all(&mut self) -> Result<()> {
         self.desk.keep_counts();
         self.put(Vec::new())
     }
@@ -67,7 +67,7 @@ impl Attendant {
     ///
     /// # Errors
     /// What is said of the ports that cannot be attached.
-    pub fn attach(&mut self, wanted: &[Present]) -> Result<(), String> {
+    pub fn attach(&mut self, wanted: &[Present]) -> Result<()> {
         let staying: Vec<Present> = self.attached.iter().filter(|p| wanted.contains(p)).cloned().collect();
         self.replace(staying)?;
         let missing = wanted.iter().filter(|p| !self.attached.contains(p)).cloned().collect::<Vec<_>>();
@@ -75,13 +75,13 @@ impl Attendant {
         let failed = missing.iter().filter_map(|port| {
             let with = |p: &&Present| *p == port || self.attached.contains(*p);
             let more = wanted.iter().filter(with).cloned().collect();
-            self.replace(more).err()
+            self.replace(more).err().map(|why| why.to_string())
         });
         let failed: Vec<String> = failed.collect();
-        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+        if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("; ")) }
     }
 
-    fn replace(&mut self, ports: Vec<Present>) -> Result<(), String> {
+    fn replace(&mut self, ports: Vec<Present>) -> Result<()> {
         if ports == self.attached {
             return Ok(());
         }
@@ -102,11 +102,11 @@ impl Attendant {
     }
 
     /// Replaces the graph by that of these ports.
-    fn put(&mut self, ports: Vec<Present>) -> Result<(), String> {
+    fn put(&mut self, ports: Vec<Present>) -> Result<()> {
         let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
         let graph = graph::text(&self.names, &names, &self.at_tcx, &self.classes);
         let graph = Question::Write("hotconfig".to_owned(), graph);
-        self.desk.ask(graph).map_err(|e| e.to_string())?;
+        self.desk.ask(graph)?;
         self.attached = ports;
         Ok(())
     }
@@ -128,7 +128,7 @@ fn run(attendant: &Mutex<Attendant>, mut wanted: Vec<Present>, changes: &Receive
         wait = match attached {
             Ok(()) => LONGEST_WAIT,
             Err(why) => {
-                log::warn!(code = "port-not-attached"; "{}; trying again", why.trim().replace('\n', "; "));
+                log::warn!(code = "port-not-attached"; "{}; trying again", why.to_string().trim().replace('\n', "; "));
                 if wait == LONGEST_WAIT && is_new { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) }
             }
         };
@@ -152,7 +152,7 @@ mod tests {
         fn ask(&self, question: Question) -> Result<String, HandlerError> {
             let Question::Write(_, text) = question else { return Ok(String::new()) };
             if self.refused.lock().unwrap().is_some_and(|name| text.contains(name)) {
-                return Err(HandlerError::Failed("no such interface".to_owned()));
+                return Err(HandlerError::Failed("no such interface".into()));
             }
             self.graphs.lock().unwrap().push(text);
             Ok(String::new())

@@ -6,7 +6,7 @@ use crate::control::{Ask, Question};
 use crate::lease::{Lease, State};
 use crate::load::{self, Source, Style};
 use causeway_engine::handler::HandlerError;
-use causeway_engine::{Cx, Element, Library, Options, Router, Spec};
+use causeway_engine::{Cx, Element, Error, Library, Options, Router, Spec};
 use causeway_netio::front::{Take, monotonic_ns};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::Offload;
@@ -27,7 +27,7 @@ static SLOW: Spec = Spec { name: "Slow", ports: "0/0", build: |_| Ok(Box::new(Sl
 struct Slow;
 
 impl Element for Slow {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.set_timer(0, 0);
         Ok(())
     }
