@@ -32,7 +32,7 @@ use causeway_fib::{Compact16, LeftRight, Lines6, Rank24};
 use contender::{Contender, Fill, pin_to, shared, still};
 use environment::Environment;
 use options::{Command, Options, USAGE};
-use results::Section;
+use race::Section;
 use tables::{Family, RANDOM, Route, Update};
 
 type Contenders<A> = Vec<Box<dyn Contender<A>>>;

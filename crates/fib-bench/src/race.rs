@@ -82,6 +82,16 @@ pub struct Score {
     pub updates: Option<Updates>,
 }
 
+/// The scores of one table of routes.
+pub struct Section {
+    /// Heading, for example `IPv4, synthetic table`.
+    pub title: String,
+    /// File name stem.
+    pub stem: String,
+    /// A row a contender.
+    pub scores: Vec<Score>,
+}
+
 /// Lookups of one kind of traffic.
 pub struct Lookups {
     /// Its name.

@@ -6,18 +6,8 @@ use causeway_results::{Document, Measurement, Series, csv};
 
 use crate::environment::Environment;
 use crate::goals;
-use crate::race::{Lookups, Score};
+use crate::race::{Lookups, Score, Section};
 use crate::report::{label, number, svg};
-
-/// The scores of one table of routes.
-pub struct Section {
-    /// Heading, for example `IPv4, synthetic table`.
-    pub title: String,
-    /// File name stem.
-    pub stem: String,
-    /// A row a contender.
-    pub scores: Vec<Score>,
-}
 
 /// Names of the modes of lookups, in their order.
 const MODES: [&str; 3] = ["chained", "single", "batch"];

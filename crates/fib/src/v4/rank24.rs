@@ -12,15 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::FibError;
-use crate::fib::Shared;
+use crate::lookup::{AdjacencyIndex, BATCH_MIN, Lookup};
 use crate::memory::blocks::Blocks;
 use crate::memory::mapping::{Isa, Mapping, lookup_by, prefetch};
 use crate::memory::region::{Elements, FixedPart, Part, Place, Region, Written};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
+use crate::reader::Shared;
 use crate::rib::Rib;
 use crate::sync::epoch::{Domain, Limbo};
-use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, Memory, Structure};
+use crate::table::{Memory, Structure};
 use crate::v4::chunks::{Run, for_each_chunk};
 use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
 

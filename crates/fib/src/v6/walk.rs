@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, BATCH_MIN};
 use crate::memory::mapping::{Isa, lookup_by, prefetch};
 use crate::memory::region::{FixedPart, Part, Place, Region};
-use crate::table::{AdjacencyIndex, BATCH_MIN};
 use crate::v6::branch::Branch;
 use crate::v6::leaf::Leaf;
 
