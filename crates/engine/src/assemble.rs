@@ -1,7 +1,6 @@
 //! From a plan to workers: configure the elements, place them, connect them, wire the notifiers, initialise.
 
 mod connect;
-mod said;
 
 use crate::clock::Clock;
 use crate::conf::{Conf, Env};
@@ -13,25 +12,14 @@ use crate::error::FilePlace;
 use crate::globals::Globals;
 use crate::ir::Program;
 use crate::measure::Unit;
-use crate::node::{InPort, Node, OutPort};
+use crate::node::{InPort, Index, Node, OutPort, Place};
 use crate::place;
 use crate::plan::Plan;
+use crate::said::ElementError;
 use crate::spec::{Library, Spec, phase};
 use causeway_lang::{Of, Severity};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-
-pub use said::{ElementError, ElementWarning};
-
-/// A node of one worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
-    pub worker: usize,
-    pub node: usize,
-}
-
-/// Where elements are, by name: one place, or one a worker when the graph is replicated.
-pub(crate) type Index = HashMap<Arc<str>, Vec<Place>>;
 
 /// An assembled router that does not run yet.
 pub(crate) struct Assembly {

@@ -22,10 +22,10 @@ mod env;
 #[cfg(test)]
 mod tests;
 
-use crate::assemble::ElementWarning;
 use crate::counters::Counter;
 use crate::error::Error;
 use crate::measure::Unit;
+use crate::said::ElementWarning;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
 use causeway_lang::args::{join_args, quote, split_args};

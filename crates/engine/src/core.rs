@@ -10,22 +10,23 @@
 
 mod delivery;
 
-use crate::assemble::ElementWarning;
 use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
-use crate::element::{Element, RECEIVED, Run};
+use crate::element::{Element, RECEIVED};
 use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
 use crate::others::Others;
 use crate::outside::Outcome;
 use crate::reception::Received;
+use crate::said::ElementWarning;
 use crate::signal::{SignalId, Signals};
-use crate::simulation::{Costs, Visit, Work};
+use crate::task::Run;
 use crate::task::Tasks;
 use crate::timer::Timers;
 use crate::watch::trace::Tracer;
+use crate::work::{Costs, Visit, Work};
 use causeway_packet::Batch;
 use std::collections::VecDeque;
 use std::sync::Arc;

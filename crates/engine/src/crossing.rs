@@ -5,9 +5,10 @@
 
 use crate::conf::Invalid;
 use crate::cx::Cx;
-use crate::element::{Element, Run};
+use crate::element::Element;
 use crate::error::Error;
 use crate::spec::{Notifies, Spec};
+use crate::task::Run;
 use crate::waiter::Waker;
 use causeway_packet::{BATCH, Batch, Packet, flow};
 use std::collections::VecDeque;

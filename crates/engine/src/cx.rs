@@ -1,12 +1,12 @@
 //! What an element may do while it runs.
 
-use crate::assemble::ElementWarning;
 use crate::conf::with_argument;
 use crate::core::{Core, NOT_BEFORE};
 use crate::drops::DropReason;
 use crate::error::Error;
 use crate::names::Scope;
 use crate::node::{Call, OutPort};
+use crate::said::ElementWarning;
 use crate::settings::written;
 use crate::value::Value;
 use causeway_lang::{Of, Severity};

@@ -6,20 +6,10 @@ use crate::ir::Program;
 use crate::reception::Mechanism;
 use crate::settings::Settings;
 use crate::spec::Access;
+use crate::task::Run;
 use crate::verdict::{self, Verdict};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::any::Any;
-
-/// What a task says when it returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
-    /// It did something and wants to run again.
-    Worked,
-    /// It found nothing to do and wants to run again; the worker may look after other things first.
-    Idle,
-    /// It wants to run only after [`Cx::wake`], a notifier or a write handler wakes it.
-    Sleep,
-}
 
 /// Answers with what an interface and its sockets counted, by name. May make system calls, but never waits for a worker.
 pub type PortStatistics = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;

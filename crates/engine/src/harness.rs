@@ -7,11 +7,12 @@ use crate::conf::{Conf, Env, Persistent};
 use crate::core::Core;
 use crate::counters::Counters;
 use crate::cx::Cx;
-use crate::element::{Element, Run};
+use crate::element::Element;
 use crate::ir::Program;
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::spec::Spec;
+use crate::task::Run;
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 

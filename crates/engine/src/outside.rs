@@ -3,13 +3,13 @@
 //! The element that calls waits for the answer, and in between it may be called itself. So it puts itself back into its
 //! place for as long as the call lasts ([`Cx::read_outside`]), and goes on with the state that it finds there afterwards.
 
-use crate::assemble::Place;
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
 use crate::error::Error;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::Across;
+use crate::node::Place;
 use crate::others;
 use crate::spec::Access;
 use std::sync::Arc;

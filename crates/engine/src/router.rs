@@ -14,7 +14,7 @@ pub use elsewhere::NotAdded;
 pub use measure::Measure;
 pub use options::{Options, StartError};
 
-use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, PortOf, assemble};
+use crate::assemble::{Assembly, ControlSides, Layout, PortOf, assemble};
 use crate::clock::Clock;
 use crate::conf::Env;
 use crate::core::Core;
@@ -25,9 +25,11 @@ use crate::driver::{Command, Driver, Event};
 use crate::handler::NoAnswer;
 use crate::ir::Program;
 use crate::measure::Unit;
-use crate::others::Others;
+use crate::node::Index;
+use crate::others::{Errand, Others, Way};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
+use crate::said::ElementWarning;
 use crate::spec::Library;
 use crate::spin::Spin;
 use crate::waiter::Waiter;
@@ -360,7 +362,18 @@ impl Drop for Router {
 
 /// The workers as each of them sees the others, if there are others.
 fn others(ways: Vec<(Sender<Command>, Arc<Doorbell>)>, index: &Index) -> Option<Arc<Others>> {
-    (ways.len() > 1).then(|| Arc::new(Others { ways, index: index.clone() }))
+    let way = |(commands, doorbell): (Sender<Command>, Arc<Doorbell>)| -> Way {
+        Box::new(move |errand: Errand| {
+            let command = Command::Call(Box::new(move |driver| errand(&mut driver.worker.core)));
+            let sent = commands.send(command).is_ok();
+            if sent {
+                doorbell.wake();
+            }
+            sent
+        })
+    };
+    (ways.len() > 1)
+        .then(|| Arc::new(Others { ways: ways.into_iter().map(way).collect(), index: index.clone() }))
 }
 
 /// The worker of the element that manages the router.

@@ -1,10 +1,10 @@
 //! Reading and writing the handlers of elements: where they can be answered without a worker, there.
 
 use super::Router;
-use crate::assemble::Place;
 use crate::element::ControlSide;
 use crate::handler::{self, HandlerError};
 use crate::measure::Across;
+use crate::node::Place;
 use crate::spec::{Access, HandlerDoc};
 use std::sync::{MutexGuard, PoisonError};
 

@@ -6,12 +6,13 @@
 //! ([`crate::Element::commit`]). The old graph is dropped when the workers run again.
 
 use super::{ANSWER, Router, StartError, build};
-use crate::assemble::{Assembly, Place};
+use crate::assemble::Assembly;
 use crate::core::Core;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver};
 use crate::handler::NoAnswer;
+use crate::node::Place;
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::collections::HashMap;
