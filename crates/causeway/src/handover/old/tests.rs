@@ -83,8 +83,8 @@ impl Stage {
             Desk { port: Mutex::new(Some(port)), state: Box::new(lease.state()), seen: Mutex::default() };
         let desk = Arc::new(desk);
         let (_changes, listens) = channel();
-        let other = (vec!["r0".to_owned()], Vec::new(), Default::default());
-        let attendant = Attendant::start(desk.clone(), ports, other, listens).unwrap().0;
+        let graph = |names: &[String]| names.join(", ");
+        let attendant = Attendant::start(desk.clone(), ports, graph, listens).unwrap().0;
         let dir = std::env::temp_dir().join(format!("causeway-old-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let socket = dir.join("socket").display().to_string();
