@@ -261,6 +261,9 @@ impl<'a> Conf<'a> {
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.
+    ///
+    /// # Errors
+    /// Some argument is wrong, or was read by nobody: what is wrong is among [`Conf::errors`].
     pub fn finish(&mut self) -> Result<(), Invalid> {
         let mut extra = false;
         for arg in self.args.iter().filter(|a| a.is_unread()) {

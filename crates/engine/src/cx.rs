@@ -315,6 +315,9 @@ impl Cx<'_> {
     }
 
     /// An error if [`Cx::call_later`] would find no write handler of that name.
+    ///
+    /// # Errors
+    /// [`Cx::call_later`] would find no write handler of that name.
     pub fn check_call(&self, handler: &str) -> Result<(), Error> {
         if handler == "stop" {
             return Ok(());
@@ -379,6 +382,9 @@ impl Cx<'_> {
     }
 
     /// The value that was written to `handler`, in the form that arguments of its type have.
+    ///
+    /// # Errors
+    /// It is no value of the type.
     pub fn value<T: Value>(&self, handler: &str, text: &str) -> Result<T, Error> {
         written(handler, text, &self.scope())
     }

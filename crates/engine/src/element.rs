@@ -65,6 +65,9 @@ pub trait Element: Any + Send {
     /// After this element others may fail, and the graph that runs must not notice. So this opens and checks all that
     /// the element needs and changes nothing that dropping the element does not undo: it opens a file without
     /// emptying it, say, and removes one again that it made. The rest is for [`Element::commit`].
+    ///
+    /// # Errors
+    /// Why it cannot begin; the router does not start then, or the old graph runs on.
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let _ = cx;
         Ok(())
@@ -110,12 +113,18 @@ pub trait Element: Any + Send {
     }
 
     /// Answers a read handler of the element's [`crate::Spec::handlers`].
+    ///
+    /// # Errors
+    /// Why it has no value.
     fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let _ = (arg, cx);
         Err(Error::new(format!("handler '{handler}' is not implemented")))
     }
 
     /// Carries out a write handler of the element's [`crate::Spec::handlers`].
+    ///
+    /// # Errors
+    /// Why it cannot be done.
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let _ = (value, cx);
         Err(Error::new(format!("handler '{handler}' is not implemented")))

@@ -37,7 +37,10 @@
 //!   panics.
 //! * Nothing is printed: what there is to say is logged.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::disallowed_macros, clippy::disallowed_methods, clippy::missing_errors_doc)
+)]
 
 mod affinity;
 mod assemble;

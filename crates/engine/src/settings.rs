@@ -37,6 +37,9 @@ pub trait Configure: Sized {
 }
 
 /// The `build` function of a class whose elements are their own settings.
+///
+/// # Errors
+/// The configuration is wrong: the errors are in `conf`.
 pub fn configured<E: Element + Configure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let element = E::configure(conf);
     conf.finish()?;

@@ -78,7 +78,7 @@
 //! ```
 
 #![allow(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::missing_errors_doc))]
 
 mod address;
 mod adjacency;

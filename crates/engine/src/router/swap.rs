@@ -42,6 +42,9 @@ impl Router {
     /// fails nothing changes. Then the workers stop between two batches, each new element takes the state of its
     /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings; those that an
     /// element without successor held are counted as `drop.swap`.
+    ///
+    /// # Errors
+    /// The new graph cannot be built, or a worker does not answer.
     pub fn swap(&mut self, plan: Plan) -> Result<(), StartError> {
         let doorbells: Vec<Arc<Doorbell>> = self.handles.iter().map(|h| h.doorbell.clone()).collect();
         // Time goes on: elements find the clock that runs.
