@@ -125,7 +125,7 @@ pub fn run(routes: &[Route<u32>]) -> Result<(), String> {
             let start = std::time::Instant::now();
             policy.set_rules(&rules).map_err(full)?;
             let compile_ms = start.elapsed().as_secs_f64() * 1e3;
-            let mut random = Random(31);
+            let mut random = Random::new(31);
             let mut keys = packets(routes, &mut random);
             let numbered = keys.iter_mut().enumerate();
             numbered.for_each(|(packet, key)| (case.dress)(&mut random, count, packet, key));

@@ -37,7 +37,7 @@ impl<A: Family> Reference<A> {
 
 /// Uniform, from-table and Zipf traffic of `count` addresses each.
 pub fn traffic<A: Family>(routes: &[Route<A>], count: usize, seed: u64) -> Vec<Traffic<A>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let random_addresses = |random: &mut Random| -> Vec<A> {
         let any = |random: &mut Random| match A::BITS {
             32 => A::any(random),
