@@ -183,6 +183,7 @@ impl Core {
         if let Some((start, outer_ns)) = started {
             self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
         }
+        // What goes on the stack last is delivered first: the outputs backwards, and each one's batches too.
         used.sort_unstable();
         if !last_output_first {
             used.reverse();
