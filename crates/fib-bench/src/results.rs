@@ -4,6 +4,7 @@ use std::path::Path;
 
 use causeway_results::{Document, Measurement, Series, csv};
 
+use crate::Result;
 use crate::environment::Environment;
 use crate::goals;
 use crate::race::{Lookups, Score, Section};
@@ -105,11 +106,7 @@ fn plot(section: &Section) -> String {
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write(
-    directory: &Path,
-    environment: &Environment,
-    sections: &[Section],
-) -> Result<(), Box<dyn std::error::Error>> {
+pub fn write(directory: &Path, environment: &Environment, sections: &[Section]) -> Result<()> {
     let document = document(environment, sections);
     std::fs::create_dir_all(directory)?;
     std::fs::write(directory.join("lookup.json"), document.to_json()?)?;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use causeway_fib::{ADJACENCIES_MAX, Address, MISS, Prefix};
 
+use crate::Result;
 use crate::random::{Random, Zipf};
 
 /// A route of a benchmark.
@@ -148,21 +149,21 @@ pub fn synthetic<A: Family>(count: usize, seed: u64) -> Vec<Route<A>> {
 }
 
 /// The text of a file, through `gzip` when its name ends in `.gz`.
-pub fn read_text(path: &str) -> Result<String, String> {
+pub fn read_text(path: &str) -> Result<String> {
     if !path.ends_with(".gz") {
-        return std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        return Ok(std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?);
     }
     let output =
         Command::new("gzip").args(["-dc", path]).output().map_err(|e| format!("gzip {path}: {e}"))?;
     if !output.status.success() {
-        return Err(format!("gzip {path}: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!("gzip {path}: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
-    String::from_utf8(output.stdout).map_err(|error| format!("{path}: {error}"))
+    Ok(String::from_utf8(output.stdout).map_err(|error| format!("{path}: {error}"))?)
 }
 
 /// Reads lines of `prefix [next hop]`; where the next hop is missing it follows from the prefix. An error for a file
 /// without routes and for next hops that the default tables cannot hold.
-pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
+pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>> {
     let mut routes = Vec::new();
     for (number, line) in read_text(path)?.lines().enumerate() {
         let at = |error: &dyn std::fmt::Display| format!("{path}:{}: {error}", number + 1);
@@ -174,12 +175,12 @@ pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
             None => 1 + Random::new(u64::from(prefix.first().bits(0, 32))).below(NEXT_HOPS) as u32,
         };
         if next_hop == MISS || next_hop > NEXT_HOP_MAX {
-            return Err(at(&format_args!("next hop {next_hop}: they go from 1 to {NEXT_HOP_MAX}")));
+            return Err(at(&format_args!("next hop {next_hop}: they go from 1 to {NEXT_HOP_MAX}")).into());
         }
         routes.push((prefix, next_hop));
     }
     if routes.is_empty() {
-        return Err(format!("{path}: no routes"));
+        return Err(format!("{path}: no routes").into());
     }
     Ok(routes)
 }
@@ -197,7 +198,7 @@ pub fn with_random_next_hops<A: Family>(routes: &[Route<A>], seed: u64) -> Vec<R
 pub type Update<A> = (Prefix<A>, Option<u32>);
 
 /// Reads lines of `A prefix` and `W prefix`; announcements get a random next hop.
-pub fn read_updates<A: Family>(path: &str, seed: u64) -> Result<Vec<Update<A>>, String> {
+pub fn read_updates<A: Family>(path: &str, seed: u64) -> Result<Vec<Update<A>>> {
     let mut random = Random::new(seed);
     let mut updates = Vec::new();
     for (number, line) in read_text(path)?.lines().enumerate() {
