@@ -98,7 +98,7 @@ static FEED: Spec = Spec {
 struct Feed;
 
 impl Element for Feed {
-    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let port = value.parse().map_err(|_| "no output")?;
         PACKETS.with_borrow_mut(|packets| packets.drain(..).for_each(|packet| cx.emit(port, packet)));
         Ok(())

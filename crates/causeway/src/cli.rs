@@ -10,14 +10,14 @@ pub use lab::*;
 pub use model::*;
 pub use tools::*;
 
-use crate::logger::{self, Style};
-use crate::{commands, output};
+use crate::mask::Mask;
 use anyhow::Result;
+use causeway_engine::Names;
 use causeway_engine::reception::Mechanism;
+use causeway_engine::value::{BytesPerSecond, Value};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// A software router: Click graphs over AF_XDP, beside the kernel's own stack.
@@ -28,8 +28,9 @@ pub struct Cli {
     command: Command,
 }
 
+/// What can be asked for.
 #[derive(Subcommand)]
-enum Command {
+pub enum Command {
     /// Run a configuration
     Run(RunArgs),
     /// Forward between interfaces by the kernel's routes, beside the kernel
@@ -198,11 +199,11 @@ pub struct UpArgs {
     pub check_every: u32,
     /// Packets of the high class, which go before all others where a way out is full, such as 'tos 0xb8/0xfc, dst 192.0.2.0/24,
     /// proto 17'; may be repeated
-    #[arg(long, value_name = "MASK", value_parser = commands::up::Mask::parse)]
-    pub high: Vec<commands::up::Mask>,
+    #[arg(long, value_name = "MASK", value_parser = Mask::parse)]
+    pub high: Vec<Mask>,
     /// With --high: the speed of a link, such as eth1=100Mbps, if that is another than its interface says. No more is sent
-    #[arg(long, value_name = "IF=BANDWIDTH", requires = "high", value_parser = commands::up::speed)]
-    pub link_speed: Vec<(String, causeway_engine::value::BytesPerSecond)>,
+    #[arg(long, value_name = "IF=BANDWIDTH", requires = "high", value_parser = link_speed)]
+    pub link_speed: Vec<(String, BytesPerSecond)>,
     /// With --high and --driver: as long as less than so many percent of a link's speed are used, the driver forwards
     #[arg(
         long, value_name = "PERCENT", default_value_t = 80, requires_all = ["high", "driver"],
@@ -411,6 +412,18 @@ fn processors(text: &str) -> Result<Processors, String> {
     list.map(Processors::These).map_err(|_| "'any', or numbers of processors such as 2,3".to_owned())
 }
 
+/// Reads the speed of a link, `INTERFACE=BANDWIDTH`, the latter as the element BandwidthShaper does.
+pub fn link_speed(text: &str) -> Result<(String, BytesPerSecond), String> {
+    let parts = text.rsplit_once('=').filter(|(interface, _)| !interface.is_empty());
+    let (interface, bandwidth) = parts.ok_or("write it as INTERFACE=BANDWIDTH, such as eth1=100Mbps")?;
+    let names = Names::default();
+    let speed = BytesPerSecond::parse(bandwidth, &names.scope(""));
+    match speed.map_err(|_| format!("'{bandwidth}' is no bandwidth, such as 100Mbps or 2.5Gbps"))? {
+        BytesPerSecond(0) => Err(format!("'{bandwidth}' lets nothing pass")),
+        speed => Ok((interface.to_owned(), speed)),
+    }
+}
+
 fn router_name(text: &str) -> Result<String, String> {
     let good = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if good && !text.starts_with('.') {
@@ -421,7 +434,7 @@ fn router_name(text: &str) -> Result<String, String> {
 }
 
 /// What the exit status says.
-const EXIT_STATUS: [(&str, &str); 4] = [
+pub const EXIT_STATUS: [(&str, &str); 4] = [
     ("0", "done; of doctor: up has what it needs"),
     (
         "1",
@@ -441,50 +454,12 @@ fn command() -> clap::Command {
     Cli::command().after_help(text.clone()).mut_subcommands(move |c| c.after_help(text.clone()))
 }
 
-/// Does what the command line asks for.
-pub fn main() -> Result<ExitCode> {
-    let matches = command().get_matches();
-    let command = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit()).command;
-    if matches!(command, Command::Run(_) | Command::Up(_)) {
-        logger::set_style(Style::Log);
-    }
-    match command {
-        Command::Run(args) => commands::run::run(args),
-        Command::Up(args) => commands::up::up(args),
-        Command::Upgrade(args) => commands::upgrade::upgrade(&args),
-        Command::Doctor(args) => commands::doctor::doctor(&args),
-        Command::Check(args) => commands::check::check(&args),
-        Command::Graph(args) => commands::graph::graph(&args),
-        Command::Flatten(args) => commands::tools::flatten(&args),
-        Command::Pretty(args) => commands::tools::pretty(&args),
-        Command::Undead(args) => commands::tools::undead(&args),
-        Command::Xform(args) => commands::tools::xform(&args),
-        Command::Combine(args) => commands::tools::combine(&args),
-        Command::Uncombine(args) => commands::tools::uncombine(&args),
-        Command::Align(args) => commands::tools::align(&args),
-        Command::Elements(args) => commands::elements::elements(&args),
-        Command::New { what: NewCommand::Router(args) } => commands::new_router::new_router(&args),
-        Command::NewElement(args) => commands::new_element::new_element(&args),
-        Command::Handlers(args) => commands::handlers::list(&args),
-        Command::Read(args) => commands::handlers::read(&args),
-        Command::Write(args) => commands::handlers::write(&args),
-        Command::Stats(args) => commands::stats::stats(&args),
-        Command::Capture(args) => commands::capture::capture(&args),
-        Command::Trace(args) => commands::trace::trace(&args),
-        Command::Metrics(args) => commands::metrics::metrics(&args),
-        Command::Bench(args) => commands::bench::bench(args),
-        Command::Lab(command) => commands::lab::lab(command),
-        Command::Model(args) => commands::model::model(&args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut script);
-            output::print(String::from_utf8_lossy(&script))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Man => {
-            let mut command = Cli::command();
-            command.build();
-            commands::man::man(&command, &EXIT_STATUS)
-        }
-    }
+/// What the command line asks for. Ends the process if it is wrong, or asks for help.
+pub fn parse() -> Command {
+    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|e| e.exit()).command
+}
+
+/// The whole command line, for who writes it down.
+pub fn whole() -> clap::Command {
+    Cli::command()
 }

@@ -12,6 +12,7 @@ use asked::finish;
 use causeway_engine::{Defaults, Options, PlanElement};
 use causeway_lang::args::quote;
 use options::{Invocation, Parsed, parse};
+use std::fmt::Display;
 use std::process::ExitCode;
 
 /// Runs as `click` with these arguments.
@@ -37,7 +38,7 @@ fn run(i: Invocation) -> ExitCode {
     let source = i.source.clone().unwrap_or(Source::Stdin);
     let loaded = match load::load(&source, &library, &i.params, Style::Click) {
         Ok(loaded) => loaded,
-        Err(text) => return fail(&text),
+        Err(why) => return fail(why),
     };
     let flat = i.output.as_ref().map(|output| (output, loaded.flat()));
     // A control socket is an element to Click, so that a router with one runs.
@@ -63,12 +64,12 @@ fn run(i: Invocation) -> ExitCode {
     };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
-        Err(text) => return fail(&text),
+        Err(why) => return fail(why),
     };
     if let Some((output, flat)) = flat {
         let written = if output == "-" { output::print(flat) } else { std::fs::write(output, flat) };
         if let Err(e) = written {
-            return fail(&format!("{output}: {e}\n"));
+            return fail(format!("{output}: {e}\n"));
         }
     }
     let (start, before) = (std::time::Instant::now(), processor_time_s());
@@ -77,7 +78,7 @@ fn run(i: Invocation) -> ExitCode {
         match session.run(|_| ()) {
             Ok(End::Broken) => code = ExitCode::FAILURE,
             Ok(End::Stopped | End::Signal(_)) => {}
-            Err(e) => return fail(&format!("click: {e:#}\n")),
+            Err(e) => return fail(format!("click: {e:#}\n")),
         }
     }
     if i.time {
@@ -106,8 +107,8 @@ fn times(before: [f64; 2], elapsed: std::time::Duration) -> String {
     format!("{user:.3}u {system:.3}s {}:{:05.2}\n", (seconds / 60.0) as u64, seconds % 60.0)
 }
 
-fn fail(text: &str) -> ExitCode {
-    answer(text);
+fn fail(why: impl Display) -> ExitCode {
+    answer(&why.to_string());
     ExitCode::FAILURE
 }
 

@@ -1,5 +1,6 @@
 //! From a file or a text to a plan, with errors that point into it.
 
+use crate::explained::Explained;
 use crate::logger;
 use causeway_engine::{ElementWarning, Library, Plan, StartError};
 use causeway_lang::render::{self, Quotes};
@@ -45,7 +46,7 @@ static PATTERNS: OnceLock<Patterns> = OnceLock::new();
 
 /// Replaces the patterns of these files in every configuration that is loaded from now on. The error is the complete text
 /// for the user.
-pub fn set_patterns(files: &[PathBuf], library: &Library) -> Result<(), String> {
+pub fn set_patterns(files: &[PathBuf], library: &Library) -> Result<(), Explained> {
     let mut patterns = Patterns::default();
     for file in files {
         let source = Source::File(file.clone());
@@ -83,7 +84,7 @@ pub fn load(
     library: &Library,
     params: &[(String, String)],
     style: Style,
-) -> Result<Loaded, String> {
+) -> Result<Loaded, Explained> {
     let (loaded, mut warnings) = compile(source, library, params, style)?;
     if style == Style::Human {
         warnings += &unused(&loaded.text, &source.name(), params);
@@ -106,7 +107,7 @@ pub fn compile(
     library: &Library,
     params: &[(String, String)],
     style: Style,
-) -> Result<(Loaded, String), String> {
+) -> Result<(Loaded, String), Explained> {
     let (name, bytes) = (source.name(), read(source)?);
     let mut endless = false;
     let rewrite = |graph| match PATTERNS.get() {
@@ -119,7 +120,7 @@ pub fn compile(
     };
     let compiled = causeway_lang::compile_with(&name, &bytes, &find_library, library, params, rewrite);
     if endless {
-        return Err(format!("{name}: the patterns come to no end\n"));
+        return Err(Explained::from(format!("{name}: the patterns come to no end\n")));
     }
     match compiled {
         Ok(compiled) => {
@@ -132,20 +133,15 @@ pub fn compile(
             if style == Style::Click && failed.has_graph {
                 text += NOT_INITIALIZED;
             }
-            Err(text)
+            Err(text.into())
         }
     }
 }
 
 /// The bytes of a configuration; the error is the complete text for the user.
-pub fn read(source: &Source) -> Result<Vec<u8>, String> {
-    let explain = |e: std::io::Error| {
-        without_error_numbers(&format!(
-            "{}: {e}
-",
-            source.name()
-        ))
-    };
+pub fn read(source: &Source) -> Result<Vec<u8>, Explained> {
+    let explain =
+        |e: std::io::Error| Explained::from(without_error_numbers(&format!("{}: {e}\n", source.name())));
     match source {
         Source::Text(_, text) => Ok(text.clone().into_bytes()),
         Source::Stdin => {
@@ -192,8 +188,8 @@ impl Loaded {
     }
 
     /// The complete text of why the router could not be started.
-    pub fn explain(&self, error: &StartError) -> String {
-        let StartError::Elements(errors) = error else { return format!("{error}\n") };
+    pub fn explain(&self, error: &StartError) -> Explained {
+        let StartError::Elements(errors) = error else { return format!("{error}\n").into() };
         let mut all = Diagnostics::new();
         for error in errors {
             error.diagnostics(&self.plan).into_iter().for_each(|d| all.push(d));
@@ -202,7 +198,7 @@ impl Loaded {
         if self.style == Style::Click {
             text = without_error_numbers(&text) + NOT_INITIALIZED;
         }
-        text
+        text.into()
     }
 
     /// The complete text of what elements warn of.

@@ -7,20 +7,24 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
+mod attendant;
 mod cli;
 mod click;
 mod commands;
 mod control;
 mod drain;
 mod driver;
+mod explained;
 mod handover;
 mod lease;
-mod leftovers;
 mod load;
 mod logger;
+mod mask;
 mod metrics;
 mod output;
+mod place;
 mod placement;
+mod ports;
 mod privileges;
 mod service_manager;
 mod session;
@@ -38,9 +42,9 @@ fn main() -> ExitCode {
         Some("click") => click::main(&args[1..]),
         Some(name) if name.starts_with("click-") => match commands::tools::main(name, &args) {
             Some(code) => Ok(code),
-            None => cli::main(),
+            None => commands::main(),
         },
-        _ => cli::main(),
+        _ => commands::main(),
     };
     match outcome {
         Ok(code) => code,

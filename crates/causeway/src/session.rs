@@ -2,6 +2,7 @@
 
 use crate::control::{Ask, Opener, Question, Seen, Watch, Watched};
 use crate::driver::Driver;
+use crate::explained::Explained;
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::signals::Signals;
@@ -10,7 +11,9 @@ use causeway_elements::devices::{FRONT, OpenPorts};
 use causeway_elements::packet_filter;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Router, StartError};
+use causeway_engine::{
+    Error, Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Router, StartError,
+};
 use causeway_netio::front::{Aside, Front, Place};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -127,7 +130,7 @@ const LOOK: Duration = Duration::from_millis(100);
 impl Session {
     /// Starts the router of `loaded`, paused. From here on signals end the session. The error is the complete text for
     /// the user.
-    pub fn start(mut loaded: Loaded, setup: Setup) -> Result<Session, String> {
+    pub fn start(mut loaded: Loaded, setup: Setup) -> Result<Session, Explained> {
         let Setup { library, params, mut options, reconfigurable, prepare, extra, mut driver } = setup;
         let simulated = options.simulated_ns.is_some();
         loaded.plan.elements.extend_from_slice(&extra);
@@ -295,7 +298,10 @@ impl Session {
         match self.replace(plan) {
             Ok(()) if ports.is_gone(port) => {}
             Ok(()) => log::info!("{port} was opened again"),
-            Err(e) => log::warn!("{port} cannot be opened again yet: {}", self.loaded.explain(&e).trim_end()),
+            Err(e) => log::warn!(
+                "{port} cannot be opened again yet: {}",
+                self.loaded.explain(&e).to_string().trim_end()
+            ),
         }
         self.attach();
     }
@@ -357,7 +363,8 @@ impl Session {
         let named = |text: &str| {
             let numbers: Vec<usize> = (0..all.len()).filter(|&e| all[e].is_named(text)).collect();
             let none = || {
-                HandlerError::Failed(format!("no edge is called '{text}'; `causeway read edges` lists them"))
+                let what = format!("no edge is called '{text}'; `causeway read edges` lists them");
+                HandlerError::Failed(Error::new(what))
             };
             if numbers.is_empty() { Err(none()) } else { Ok(numbers) }
         };
@@ -386,7 +393,7 @@ impl Session {
     }
 
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.
-    pub fn swap(&mut self, text: &str) -> Result<(), String> {
+    pub fn swap(&mut self, text: &str) -> Result<(), Explained> {
         let source = Source::Text("hotconfig", text.to_owned());
         let (mut loaded, warnings) = load::compile(&source, &self.library, &self.params, Style::Click)?;
         loaded.plan.elements.extend_from_slice(&self.extra);

@@ -5,7 +5,7 @@
 //! back what it held. So it does when the orderly end takes too long.
 
 use causeway_elements::control::{SIGNALS, WatchSignals};
-use causeway_engine::Persistent;
+use causeway_engine::{Error, Persistent};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, iterator, low_level};
 use std::io;
@@ -72,8 +72,8 @@ impl Scripts {
 struct Watcher(Arc<Scripts>);
 
 impl WatchSignals for Watcher {
-    fn watch(&self, signal: i32, name: &str) -> Result<(), String> {
-        self.0.handle.add_signal(signal).map_err(|e| e.to_string())?;
+    fn watch(&self, signal: i32, name: &str) -> Result<(), Error> {
+        self.0.handle.add_signal(signal).map_err(Error::caused_by)?;
         self.0.waiting().push((signal, name.to_owned()));
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::rate::decimal;
 use causeway_engine::value::Value;
-use causeway_engine::{Cx, Scope};
+use causeway_engine::{Cx, Error, Scope};
 
 /// A number from 0 to 1 as parts of 2^BITS. What was read may be more than 1 ([`Probability::check`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ impl<const BITS: u32> Probability<BITS> {
     pub const ONE: Self = Probability(1 << BITS);
 
     /// Whether it is at most 1.
-    pub fn check(self, name: &str) -> Result<(), String> {
-        if self.0 > Self::ONE.0 { Err(format!("{name} must be between 0 and 1")) } else { Ok(()) }
+    pub fn check(self, name: &str) -> Result<(), Error> {
+        if self.0 > Self::ONE.0 { Err(Error::new(format!("{name} must be between 0 and 1"))) } else { Ok(()) }
     }
 
     /// One less this.
@@ -29,9 +29,9 @@ impl<const BITS: u32> Probability<BITS> {
 }
 
 impl<const BITS: u32> Value for Probability<BITS> {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let number = f64::parse(text, scope).ok().filter(|number| *number >= 0.0);
-        let number = number.ok_or_else(|| "parse error".to_owned())?;
+        let number = number.ok_or_else(|| Error::new("parse error"))?;
         Ok(Probability((number * f64::from(Self::ONE.0)).round() as u32))
     }
 

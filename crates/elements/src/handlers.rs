@@ -1,7 +1,7 @@
 //! What many elements have in common: calls of handlers, and the start of tasks.
 
 use causeway_engine::value::Value;
-use causeway_engine::{Cx, Scope};
+use causeway_engine::{Cx, Error, Scope};
 
 /// A handler that an element calls when something has happened, such as END_CALL's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Call {
     }
 
     /// An error if there is no such handler.
-    pub(crate) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
+    pub(crate) fn check(&self, cx: &Cx<'_>) -> Result<(), Error> {
         cx.check_call(&self.handler)
     }
 
@@ -39,7 +39,7 @@ impl Call {
 
 /// `HANDLER [VALUE]`, where HANDLER is `stop` or `element.handler`.
 impl Value for Call {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         let (handler, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         Ok(Call { handler: handler.to_owned(), value: value.trim().to_owned() })
     }

@@ -45,7 +45,7 @@ pub(crate) struct OutFile {
 
 impl OutFile {
     /// Opens the file called `name`. The error has its name.
-    pub fn open(name: &str) -> Result<OutFile, String> {
+    pub fn open(name: &str) -> Result<OutFile, Error> {
         // Copies of an element on several workers write into one file: each write goes to its end.
         let mut options = File::options();
         options.append(true);
@@ -53,7 +53,7 @@ impl OutFile {
             Err(e) if e.kind() == ErrorKind::NotFound => (options.create(true).open(name), true),
             other => (other, false),
         };
-        let file = opened.map_err(|e| format!("{name}: {e}"))?;
+        let file = opened.map_err(|e| Error::caused_by(e).of(name))?;
         Ok(OutFile { file: Some(file), path: name.into(), made })
     }
 

@@ -1,7 +1,6 @@
 //! From a plan to workers: configure the elements, place them, connect them, wire the notifiers, initialise.
 
 mod connect;
-mod said;
 
 use crate::clock::Clock;
 use crate::conf::{Conf, Env};
@@ -9,29 +8,18 @@ use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::Doorbell;
 use crate::element::{ControlSide, Element, PortStatistics};
+use crate::error::FilePlace;
 use crate::globals::Globals;
 use crate::ir::Program;
 use crate::measure::Unit;
-use crate::node::{InPort, Node, OutPort};
+use crate::node::{InPort, Index, Node, OutPort, Place};
 use crate::place;
 use crate::plan::Plan;
+use crate::said::ElementError;
 use crate::spec::{Library, Spec, phase};
 use causeway_lang::{Of, Severity};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-
-pub(crate) use said::Blame;
-pub use said::{ElementError, ElementWarning};
-
-/// A node of one worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
-    pub worker: usize,
-    pub node: usize,
-}
-
-/// Where elements are, by name: one place, or one a worker when the graph is replicated.
-pub(crate) type Index = HashMap<Arc<str>, Vec<Place>>;
 
 /// An assembled router that does not run yet.
 pub(crate) struct Assembly {
@@ -335,12 +323,12 @@ impl<'a> Builder<'a> {
                 core.clock.touch();
                 let done = core.activate(place.node, |e, cx| e.initialize(cx));
                 self.env.warnings.append(&mut core.said);
-                let blamed = core.blamed.take();
-                if let Some(Err(message)) = done {
-                    let messages = message.lines().map(str::to_owned).collect();
+                if let Some(Err(mut why)) = done {
+                    let place = why.take_place();
+                    let messages = why.to_string().lines().map(str::to_owned).collect();
                     let mut error = error(self.plan, i, false, messages);
-                    if let Some(Blame { place, class }) = blamed {
-                        (error.of, error.class) = (Some(Box::new(Of::File(place))), class);
+                    if let Some(FilePlace { file, class }) = place {
+                        (error.of, error.class) = (Some(Box::new(Of::File(file))), class);
                     }
                     return Err(self.with_warnings(vec![error]));
                 }

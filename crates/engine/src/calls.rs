@@ -1,6 +1,7 @@
 //! Handlers that elements call while packets pass.
 
 use crate::core::Core;
+use crate::error::Error;
 use crate::node::Call;
 
 /// Handlers that elements may call after one delivery before they are taken to call each other without end.
@@ -28,7 +29,7 @@ impl Core {
                     left = fewer;
                     self.write_from(&caller, &handler, &value)
                 }
-                None => Err("handlers call each other without end".to_owned()),
+                None => Err(Error::new("handlers call each other without end")),
             };
             if let Err(why) = done {
                 log::error!("{caller}: calling '{handler}': {why}");
@@ -37,13 +38,13 @@ impl Core {
     }
 
     /// Writes `value` to `handler` of an element whose name is looked up from `caller`'s compound outwards.
-    fn write_from(&mut self, caller: &str, handler: &str, value: &str) -> Result<(), String> {
+    fn write_from(&mut self, caller: &str, handler: &str, value: &str) -> Result<(), Error> {
         let (node, name) = self.find_from(caller, handler)?;
-        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
+        crate::handler::write(self, node, name, value).map_err(Error::caused_by)
     }
 
     /// The element of `element.handler`, looked up from `caller`'s compound outwards, and the handler's name.
-    pub(crate) fn find_from<'h>(&self, caller: &str, handler: &'h str) -> Result<(usize, &'h str), String> {
+    pub(crate) fn find_from<'h>(&self, caller: &str, handler: &'h str) -> Result<(usize, &'h str), Error> {
         let (element, name) = handler.rsplit_once('.').ok_or("it names no element")?;
         let mut scope = caller;
         loop {
@@ -51,7 +52,9 @@ impl Core {
             let full = if scope.is_empty() { element.to_owned() } else { format!("{scope}/{element}") };
             let found = self.nodes.iter().position(|n| *n.name == *full);
             if found.is_some() || scope.is_empty() {
-                return found.map(|node| (node, name)).ok_or(format!("no element named '{element}'"));
+                return found
+                    .map(|node| (node, name))
+                    .ok_or_else(|| Error::new(format!("no element named '{element}'")));
             }
         }
     }

@@ -22,9 +22,10 @@ mod env;
 #[cfg(test)]
 mod tests;
 
-use crate::assemble::ElementWarning;
 use crate::counters::Counter;
+use crate::error::Error;
 use crate::measure::Unit;
+use crate::said::ElementWarning;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
 use causeway_lang::args::{join_args, quote, split_args};
@@ -188,16 +189,13 @@ impl<'a> Conf<'a> {
     pub fn parse<T: Value>(&mut self, name: &str, text: &str) -> Option<T> {
         match T::parse(text, &self.env.names.scope(&self.name)) {
             Ok(value) => Some(value),
-            Err(why) if T::ERROR_IS_WHOLE => {
-                self.objections.push(why);
-                None
-            }
-            Err(why) if name.is_empty() => {
-                self.errors.push(why);
+            Err(why) if why.is_whole() => {
+                self.objections.push(why.to_string());
                 None
             }
             Err(why) => {
-                self.errors.push(format!("{name}: {why}"));
+                let named = if name.is_empty() { why } else { why.of(name) };
+                self.errors.push(named.to_string());
                 None
             }
         }
@@ -224,8 +222,8 @@ impl<'a> Conf<'a> {
     }
 
     /// Records an error in what the arguments say. It is told if all of them could be read.
-    pub fn error(&mut self, text: impl Into<String>) {
-        self.objections.push(text.into());
+    pub fn error(&mut self, error: impl Into<Error>) {
+        self.objections.push(error.into().to_string());
     }
 
     /// Records that the argument `name` cannot be read, for elements that take it apart themselves.
@@ -263,6 +261,9 @@ impl<'a> Conf<'a> {
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.
+    ///
+    /// # Errors
+    /// Some argument is wrong, or was read by nobody: what is wrong is among [`Conf::errors`].
     pub fn finish(&mut self) -> Result<(), Invalid> {
         let mut extra = false;
         for arg in self.args.iter().filter(|a| a.is_unread()) {

@@ -10,22 +10,23 @@
 
 mod delivery;
 
-use crate::assemble::{Blame, ElementWarning};
 use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
-use crate::element::{Element, RECEIVED, Run};
+use crate::element::{Element, RECEIVED};
 use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
 use crate::others::Others;
 use crate::outside::Outcome;
 use crate::reception::Received;
+use crate::said::ElementWarning;
 use crate::signal::{SignalId, Signals};
-use crate::simulation::{Costs, Visit, Work};
+use crate::task::Run;
 use crate::task::Tasks;
 use crate::timer::Timers;
 use crate::watch::trace::Tracer;
+use crate::work::{Costs, Visit, Work};
 use causeway_packet::Batch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -58,8 +59,6 @@ pub(crate) struct Core {
     pub outcome: Outcome,
     /// What elements say while they are initialised.
     pub said: Vec<ElementWarning>,
-    /// Of the element that is being initialised: what its error is about.
-    pub blamed: Option<Blame>,
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
     /// Packets that elements of the graph before held, for which nothing came in their place.
@@ -114,7 +113,6 @@ impl Core {
             worker,
             nodes: Vec::new(),
             said: Vec::new(),
-            blamed: None,
             context: Arc::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),
@@ -185,6 +183,7 @@ impl Core {
         if let Some((start, outer_ns)) = started {
             self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
         }
+        // What goes on the stack last is delivered first: the outputs backwards, and each one's batches too.
         used.sort_unstable();
         if !last_output_first {
             used.reverse();

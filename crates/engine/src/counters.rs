@@ -117,6 +117,9 @@ pub fn read_line(line: &str) -> Option<(&str, &str, u64)> {
 
 impl Counters {
     /// Room for `capacity` counters of each worker, in the shared file `path` or in private memory.
+    ///
+    /// # Errors
+    /// The file cannot be made or mapped.
     pub fn new(workers: usize, capacity: usize, path: Option<&Path>) -> io::Result<Self> {
         // The last line stays empty: the first word of all is not at the begin of a pair of lines.
         let arena = (capacity + LINE).next_multiple_of(2 * LINE);

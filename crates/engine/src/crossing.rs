@@ -5,8 +5,10 @@
 
 use crate::conf::Invalid;
 use crate::cx::Cx;
-use crate::element::{Element, Run};
+use crate::element::Element;
+use crate::error::Error;
 use crate::spec::{Notifies, Spec};
+use crate::task::Run;
 use crate::waiter::Waker;
 use causeway_packet::{BATCH, Batch, Packet, flow};
 use std::collections::VecDeque;
@@ -293,7 +295,7 @@ impl Element for ToWorkers {
 pub(crate) struct PullToWorker(pub Sender);
 
 impl Element for PullToWorker {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -323,7 +325,7 @@ pub(crate) struct FromWorker {
 }
 
 impl Element for FromWorker {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if !self.pulled {
             cx.wake();
         }

@@ -1,11 +1,12 @@
 //! What an element may do while it runs.
 
-use crate::assemble::{Blame, ElementWarning};
 use crate::conf::with_argument;
 use crate::core::{Core, NOT_BEFORE};
 use crate::drops::DropReason;
+use crate::error::Error;
 use crate::names::Scope;
 use crate::node::{Call, OutPort};
+use crate::said::ElementWarning;
 use crate::settings::written;
 use crate::value::Value;
 use causeway_lang::{Of, Severity};
@@ -49,12 +50,6 @@ impl Cx<'_> {
     fn say(&mut self, severity: Severity, of: Option<Of>, text: &str) {
         let (name, class, message) = (self.core.nodes[self.node].name.clone(), self.class(), text.to_owned());
         self.core.said.push(ElementWarning { name, class, of, message, severity, configuring: false });
-    }
-
-    /// The error that [`crate::Element::initialize`] returns is about this place in a file; Click calls the class by
-    /// `class` then.
-    pub fn blame(&mut self, place: &str, class: &str) {
-        self.core.blamed = Some(Blame { place: place.to_owned(), class: class.to_owned() });
     }
 
     /// Number of the worker that the element lives on.
@@ -320,14 +315,17 @@ impl Cx<'_> {
     }
 
     /// An error if [`Cx::call_later`] would find no write handler of that name.
-    pub fn check_call(&self, handler: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// [`Cx::call_later`] would find no write handler of that name.
+    pub fn check_call(&self, handler: &str) -> Result<(), Error> {
         if handler == "stop" {
             return Ok(());
         }
         if handler.is_empty() {
-            return Err("syntax error".to_owned());
+            return Err(Error::new("syntax error"));
         }
-        let missing = || format!("no '{handler}' write handler");
+        let missing = || Error::new(format!("no '{handler}' write handler"));
         if !handler.contains('.') {
             return Err(missing());
         }
@@ -384,7 +382,10 @@ impl Cx<'_> {
     }
 
     /// The value that was written to `handler`, in the form that arguments of its type have.
-    pub fn value<T: Value>(&self, handler: &str, text: &str) -> Result<T, String> {
+    ///
+    /// # Errors
+    /// It is no value of the type.
+    pub fn value<T: Value>(&self, handler: &str, text: &str) -> Result<T, Error> {
         written(handler, text, &self.scope())
     }
 

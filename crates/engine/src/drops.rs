@@ -4,7 +4,13 @@
 //! from one declaration, and does not compile if the class's [`Spec`](crate::Spec) lists others. So each reason has its
 //! counter, and there are no numbers to get wrong.
 
-use crate::spec::DropDoc;
+/// One reason for dropping a packet.
+pub struct DropDoc {
+    /// Name in counters, such as `bad-checksum`.
+    pub name: &'static str,
+    /// When it happens.
+    pub doc: &'static str,
+}
 
 /// A reason of the element's class, by its place in the class's list. Made from the class's own enumeration only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +98,12 @@ macro_rules! drop_reasons {
 
         impl $name {
             /// Names and documentation, for the class's `Spec`.
-            $vis const DOCS: &'static [$crate::spec::DropDoc] =
-                &[$($crate::spec::DropDoc { name: $text, doc: $doc }),+];
+            $vis const DOCS: &'static [$crate::drops::DropDoc] =
+                &[$($crate::drops::DropDoc { name: $text, doc: $doc }),+];
         }
 
         impl $crate::drops::DropReasons for $name {
-            const DOCS: &'static [$crate::spec::DropDoc] = $name::DOCS;
+            const DOCS: &'static [$crate::drops::DropDoc] = $name::DOCS;
 
             #[inline(always)]
             fn place(self) -> u8 {

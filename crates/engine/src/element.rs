@@ -2,24 +2,15 @@
 
 use crate::counters::Counter;
 use crate::cx::Cx;
+use crate::error::Error;
 use crate::ir::Program;
 use crate::reception::Mechanism;
 use crate::settings::Settings;
 use crate::spec::Access;
+use crate::task::Run;
 use crate::verdict::{self, Verdict};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::any::Any;
-
-/// What a task says when it returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
-    /// It did something and wants to run again.
-    Worked,
-    /// It found nothing to do and wants to run again; the worker may look after other things first.
-    Idle,
-    /// It wants to run only after [`Cx::wake`], a notifier or a write handler wakes it.
-    Sleep,
-}
 
 /// Answers with what an interface and its sockets counted, by name. May make system calls, but never waits for a worker.
 pub type PortStatistics = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
@@ -75,7 +66,10 @@ pub trait Element: Any + Send {
     /// After this element others may fail, and the graph that runs must not notice. So this opens and checks all that
     /// the element needs and changes nothing that dropping the element does not undo: it opens a file without
     /// emptying it, say, and removes one again that it made. The rest is for [`Element::commit`].
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// Why it cannot begin; the router does not start then, or the old graph runs on.
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let _ = cx;
         Ok(())
     }
@@ -120,15 +114,21 @@ pub trait Element: Any + Send {
     }
 
     /// Answers a read handler of the element's [`crate::Spec::handlers`].
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// Why it has no value.
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let _ = (arg, cx);
-        Err(format!("handler '{handler}' is not implemented"))
+        Err(Error::new(format!("handler '{handler}' is not implemented")))
     }
 
     /// Carries out a write handler of the element's [`crate::Spec::handlers`].
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let _ = (value, cx);
-        Err(format!("handler '{handler}' is not implemented"))
+        Err(Error::new(format!("handler '{handler}' is not implemented")))
     }
 
     /// Whether the element, as it is configured, has no handler called `name` although its class declares one.
@@ -228,11 +228,11 @@ pub trait Element: Any + Send {
 /// down a table or changing it.
 pub trait ControlSide: Send {
     /// Answers a read handler; `None` = the element itself does.
-    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>>;
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, Error>>;
 
     /// Carries out a write handler; `None` = the element itself does. It must change nothing of what
     /// [`Element::lower`] answers.
-    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>>;
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), Error>>;
 }
 
 impl dyn Element {

@@ -1,5 +1,6 @@
 //! The router's own handlers, as elements see them: those that belong to no element.
 
+use crate::error::Error;
 use crate::spec::Access;
 
 /// Who answers the router's own handlers, but for `stop`. Workers call it, so it asks no worker and waits for nobody.
@@ -11,11 +12,11 @@ pub trait Globals: Send + Sync {
     ///
     /// # Errors
     /// Why it has no value.
-    fn read(&self, name: &str, arg: &str) -> Result<String, String>;
+    fn read(&self, name: &str, arg: &str) -> Result<String, Error>;
 
     /// Writes a handler. What takes long is only begun.
     ///
     /// # Errors
     /// Why it cannot be done.
-    fn write(&self, name: &str, value: &str) -> Result<(), String>;
+    fn write(&self, name: &str, value: &str) -> Result<(), Error>;
 }

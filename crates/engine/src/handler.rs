@@ -9,6 +9,7 @@ use crate::conf::{Defaults, with_argument};
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
+use crate::error::Error;
 use crate::measure::{Across, Unit};
 use crate::node::Node;
 use crate::spec::{Access, HandlerDoc, Spec, reads};
@@ -32,7 +33,7 @@ pub enum HandlerError {
     /// Whoever asks may not write handlers.
     Denied(String),
     /// The element says why not.
-    Failed(String),
+    Failed(Error),
     /// A worker does not answer.
     NoAnswer(NoAnswer),
     /// The router has ended.
@@ -67,7 +68,7 @@ impl fmt::Display for HandlerError {
             HandlerError::WriteOnly(n) => write!(f, "Handler '{n}' write-only"),
             HandlerError::NoParameters(n) => write!(f, "read handler '{n}' does not take parameters"),
             HandlerError::Denied(n) => write!(f, "Permission denied for '{n}'"),
-            HandlerError::Failed(why) => f.write_str(why),
+            HandlerError::Failed(why) => why.fmt(f),
             HandlerError::NoAnswer(e) => e.fmt(f),
             HandlerError::Gone => f.write_str("the router has ended"),
         }
@@ -152,7 +153,7 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
     Ok(read_common(core, node, handler))
 }
 
-fn read_element(e: &mut dyn Element, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+fn read_element(e: &mut dyn Element, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
     if let Some(value) = e.control_side(cx).and_then(|mut side| side.read(handler, arg)) {
         return value;
     }
@@ -250,7 +251,7 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
     Ok(())
 }
 
-fn write_element(e: &mut dyn Element, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+fn write_element(e: &mut dyn Element, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
     if let Some(done) = e.control_side(cx).and_then(|mut side| side.write(handler, value)) {
         return done;
     }

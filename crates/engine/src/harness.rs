@@ -7,11 +7,12 @@ use crate::conf::{Conf, Env, Persistent};
 use crate::core::Core;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
-use crate::element::{Element, Run};
+use crate::element::Element;
 use crate::ir::Program;
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::spec::Spec;
+use crate::task::Run;
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 
@@ -82,6 +83,9 @@ const TARGET: usize = 0;
 impl Harness {
     /// An element of class `spec` with configuration `config`, with `inputs` push inputs and `outputs` push
     /// outputs. The errors are those of its configuration.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, or why the element cannot be initialised.
     pub fn new(
         spec: &'static Spec,
         config: &str,
@@ -93,17 +97,26 @@ impl Harness {
     }
 
     /// As [`Harness::new`], with one pull input and one pull output.
+    ///
+    /// # Errors
+    /// As of [`Harness::new`].
     pub fn pulled(spec: &'static Spec, config: &str) -> Result<Harness, Vec<String>> {
         let ports = Ports { pulled_inputs: vec![true], outputs: vec![Output::Pulled] };
         Self::with_ports(spec, config, &ports)
     }
 
     /// As [`Harness::new`], with ports as `ports` says.
+    ///
+    /// # Errors
+    /// As of [`Harness::new`].
     pub fn with_ports(spec: &'static Spec, config: &str, ports: &Ports) -> Result<Harness, Vec<String>> {
         Self::with_values(spec, config, ports, Persistent::default())
     }
 
     /// As [`Harness::with_ports`], for an element that finds `values` among those that outlive a hot swap.
+    ///
+    /// # Errors
+    /// As of [`Harness::new`].
     pub fn with_values(
         spec: &'static Spec,
         config: &str,
@@ -141,8 +154,8 @@ impl Harness {
         crate::single::mark(&mut h.core);
         let done = h.core.activate(TARGET, |e, cx| e.initialize(cx));
         h.env.warnings.append(&mut h.core.said);
-        if let Some(Err(message)) = done {
-            return Err(vec![message]);
+        if let Some(Err(why)) = done {
+            return Err(vec![why.to_string()]);
         }
         h.core.deliver();
         h.core.activate(TARGET, |e, cx| e.commit(cx));
@@ -227,16 +240,25 @@ impl Harness {
     }
 
     /// Reads a handler.
+    ///
+    /// # Errors
+    /// What a person who reads it is told.
     pub fn read(&mut self, handler: &str) -> Result<String, String> {
         self.read_with(handler, "")
     }
 
     /// Reads a handler with a parameter.
+    ///
+    /// # Errors
+    /// What a person who reads it is told.
     pub fn read_with(&mut self, handler: &str, arg: &str) -> Result<String, String> {
         crate::handler::read(&mut self.core, TARGET, handler, arg).map_err(|e| e.to_string())
     }
 
     /// Writes a handler.
+    ///
+    /// # Errors
+    /// What a person who writes it is told.
     pub fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
         let done = crate::handler::write(&mut self.core, TARGET, handler, value).map_err(|e| e.to_string());
         self.core.deliver();
@@ -311,6 +333,9 @@ pub fn packet(bytes: &[u8]) -> Packet {
 
 /// What becomes of `packet` in an element with one input and one output, for tests: it comes out, or the name of the reason
 /// for which it was dropped. Panics if the configuration is wrong or the books do not balance.
+///
+/// # Errors
+/// The name of the reason for which it was dropped.
 pub fn verdict(spec: &'static Spec, config: &str, packet: Packet) -> Result<Packet, &'static str> {
     let mut h = Harness::new(spec, config, 1, 1).expect("a configuration without errors");
     h.push(0, packet);

@@ -9,8 +9,8 @@
 //! # The parts
 //!
 //! * [`Element`] is one step of the router; [`Spec`] is what its class says of itself; [`Conf`] reads its
-//!   configuration; [`Cx`] is what it may do while it runs. Most elements are a [`settings!`], a [`drop_reasons!`] and
-//!   an [`Element::packet`]; [`prelude`] is what their files begin with.
+//!   configuration; [`Cx`] is what it may do while it runs; [`Error`] is why it refuses what it is given. Most elements
+//!   are a [`settings!`], a [`drop_reasons!`] and an [`Element::packet`]; [`prelude`] is what their files begin with.
 //! * [`Element::lower`] says what an element does, as a program of the intermediate representation ([`ir`]), for
 //!   [`Element::fuse`] of one that does the work of others; the run-time asks again when a handler has changed it.
 //! * `core` owns one worker's elements and edges and delivers packets: a stack of batches for pushing, a call for
@@ -37,7 +37,10 @@
 //!   panics.
 //! * Nothing is printed: what there is to say is logged.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::disallowed_macros, clippy::disallowed_methods, clippy::missing_errors_doc)
+)]
 
 mod affinity;
 mod assemble;
@@ -52,6 +55,7 @@ mod devices;
 mod driver;
 pub mod drops;
 mod element;
+mod error;
 mod globals;
 pub mod handler;
 pub mod harness;
@@ -69,6 +73,7 @@ pub mod prelude;
 mod pulse;
 pub mod reception;
 mod router;
+mod said;
 pub mod settings;
 mod signal;
 pub mod simulation;
@@ -82,16 +87,17 @@ pub mod value;
 mod verdict;
 mod waiter;
 pub mod watch;
+mod work;
 mod worker;
 
 pub use affinity::usable_processors;
-pub use assemble::{ElementError, ElementWarning};
 pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line, read_line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
 pub use drops::{DropReason, DropReasons};
-pub use element::{ControlSide, Element, PortStatistics, RECEIVED, Run};
+pub use element::{ControlSide, Element, PortStatistics, RECEIVED};
+pub use error::Error;
 pub use globals::Globals;
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
@@ -100,9 +106,10 @@ pub use peer::Peer;
 pub use plan::{End, Plan, PlanElement};
 pub use pulse::Pulse;
 pub use router::{Edge, MOST_TRACED, Measure, NotAdded, Options, Router, StartError};
+pub use said::{ElementError, ElementWarning};
 pub use settings::{Configure, Settings, configured};
 pub use spec::{Library, Spec};
 pub use spin::{Spin, SpinTime};
 pub use storage::Stored;
-pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
+pub use task::{DEFAULT_TICKETS, MAX_TICKETS, Run};
 pub use verdict::{OrDrop, Verdict, each};

@@ -8,6 +8,7 @@ use crate::signal::SignalId;
 use crate::spec::Spec;
 use crate::watch::Tap;
 use causeway_packet::{Batch, Packet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// An element in its place.
@@ -113,3 +114,13 @@ impl OutPort {
         self.emitted.push(batch);
     }
 }
+
+/// A node of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub worker: usize,
+    pub node: usize,
+}
+
+/// Where elements are, by name: one place, or one a worker when the graph is replicated.
+pub(crate) type Index = HashMap<Arc<str>, Vec<Place>>;

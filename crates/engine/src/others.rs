@@ -1,20 +1,24 @@
 //! The other workers of a router, as one of them sees them: to call handlers of elements that live there.
 
-use crate::assemble::{Index, Place};
 use crate::core::Core;
-use crate::crossing::Doorbell;
-use crate::driver::Command;
 use crate::handler::NoAnswer;
+use crate::node::{Index, Place};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a worker waits for another. Two that wait for each other give up after that; the control side is more patient.
 const ANSWER: Duration = Duration::from_secs(1);
 
+/// What a worker is to do between two of its steps.
+pub(crate) type Errand = Box<dyn FnOnce(&mut Core) + Send>;
+
+/// Gives a worker an errand and wakes it. Says whether there is such a worker still.
+pub(crate) type Way = Box<dyn Fn(Errand) -> bool + Send + Sync>;
+
 /// How all workers are reached, and what lives where.
 pub(crate) struct Others {
-    pub ways: Vec<(Sender<Command>, Arc<Doorbell>)>,
+    pub ways: Vec<Way>,
     pub index: Index,
 }
 
@@ -42,13 +46,14 @@ pub(crate) fn call<R: Send + 'static>(
     worker: usize,
     f: impl FnOnce(&mut Core) -> R + Send + 'static,
 ) -> Result<R, NoAnswer> {
-    let (way, doorbell) = others.ways.get(worker).ok_or(NoAnswer(worker))?;
+    let way = others.ways.get(worker).ok_or(NoAnswer(worker))?;
     let (sender, receiver) = channel();
-    let command = Command::Call(Box::new(move |driver| {
+    let errand = Box::new(move |core: &mut Core| {
         // Who asked may have given up.
-        let _ = sender.send(f(&mut driver.worker.core));
-    }));
-    way.send(command).map_err(|_| NoAnswer(worker))?;
-    doorbell.wake();
+        let _ = sender.send(f(core));
+    });
+    if !way(errand) {
+        return Err(NoAnswer(worker));
+    }
     receiver.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))
 }

@@ -3,12 +3,13 @@
 //! The element that calls waits for the answer, and in between it may be called itself. So it puts itself back into its
 //! place for as long as the call lasts ([`Cx::read_outside`]), and goes on with the state that it finds there afterwards.
 
-use crate::assemble::Place;
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
+use crate::error::Error;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::Across;
+use crate::node::Place;
 use crate::others;
 use crate::spec::Access;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl Cx<'_> {
         &mut self,
         me: &mut E,
         name: &str,
-    ) -> Result<(Named, Option<Access>), String> {
+    ) -> Result<(Named, Option<Access>), Error> {
         let node = self.node;
         self.outside(me, |core| {
             let named = core.named(node, name)?;
@@ -186,11 +187,11 @@ impl Cx<'_> {
 
 impl Core {
     /// The handler that the element at `asker` calls `name`.
-    fn named(&self, asker: usize, name: &str) -> Result<Named, String> {
+    fn named(&self, asker: usize, name: &str) -> Result<Named, Error> {
         let at = |at, handler: &str| Ok(Named { at, handler: handler.to_owned() });
         let (element, handler) = match name.split_once('.') {
             Some(("", handler)) => return at(At::Router, handler),
-            Some((_, "")) => return Err("syntax error".to_owned()),
+            Some((_, "")) => return Err(Error::new("syntax error")),
             Some((element, handler)) => (Some(element), handler),
             None => (None, name),
         };
@@ -210,7 +211,7 @@ impl Core {
             _ if handler::access(self, asker, name).is_some() => at(At::Here(asker), name),
             None => at(At::Router, name),
             Some(_) if self.global_access(name).is_some() => at(At::Router, name),
-            Some(element) => Err(format!("no element named '{element}'")),
+            Some(element) => Err(Error::new(format!("no element named '{element}'"))),
         }
     }
 

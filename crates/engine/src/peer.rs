@@ -6,6 +6,7 @@
 
 use crate::cx::Cx;
 use crate::element::Element;
+use crate::error::Error;
 
 /// The place of another element of the same worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +17,12 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// If there is none on this worker.
-    pub fn find_peer(&self, name: &str) -> Result<Peer, String> {
+    pub fn find_peer(&self, name: &str) -> Result<Peer, Error> {
         let handler = format!("{name}.");
         let found = self.core.find_from(self.name(), &handler);
-        found
-            .map(|(node, _)| Peer(node))
-            .map_err(|_| format!("no element '{name}' on worker {}, where this one lives", self.core.worker))
+        found.map(|(node, _)| Peer(node)).map_err(|_| {
+            Error::new(format!("no element '{name}' on worker {}, where this one lives", self.core.worker))
+        })
     }
 
     /// The element at `peer`, if it is a `T` and not the one that asks.

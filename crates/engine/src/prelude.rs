@@ -7,7 +7,7 @@ pub use crate::settings::{Configure, Settings, configured};
 pub use crate::spec::{
     Copies, Lowers, keyword, optional, reads, reads_with, reads_writes, required, rest, writes,
 };
-pub use crate::{Conf, Counter, Cx, DropReason, Element, Invalid, OrDrop, Run, Spec, Verdict};
+pub use crate::{Conf, Counter, Cx, DropReason, Element, Error, Invalid, OrDrop, Run, Spec, Verdict};
 pub use crate::{drop_reasons, handlers, settings, shares_drop_reasons};
 pub use causeway_packet::{Anno, Batch, Packet};
 pub use std::net::{Ipv4Addr, Ipv6Addr};

@@ -14,7 +14,7 @@ pub use elsewhere::NotAdded;
 pub use measure::Measure;
 pub use options::{Options, StartError};
 
-use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, PortOf, assemble};
+use crate::assemble::{Assembly, ControlSides, Layout, PortOf, assemble};
 use crate::clock::Clock;
 use crate::conf::Env;
 use crate::core::Core;
@@ -25,9 +25,11 @@ use crate::driver::{Command, Driver, Event};
 use crate::handler::NoAnswer;
 use crate::ir::Program;
 use crate::measure::Unit;
-use crate::others::Others;
+use crate::node::Index;
+use crate::others::{Errand, Others, Way};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
+use crate::said::ElementWarning;
 use crate::spec::Library;
 use crate::spin::Spin;
 use crate::waiter::Waiter;
@@ -81,6 +83,9 @@ pub struct Router {
 
 impl Router {
     /// Builds `plan` and starts its workers, paused. Call [`Router::resume`] to let packets flow.
+    ///
+    /// # Errors
+    /// An element cannot be configured or initialised, or the system refuses what a worker needs.
     pub fn start(library: Library, plan: Plan, options: Options) -> Result<Router, StartError> {
         let workers = options.workers.max(1);
         let waiters: Vec<Waiter> = (0..workers)
@@ -141,6 +146,9 @@ impl Router {
 
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
     /// Says what became of the fused elements, a line each.
+    ///
+    /// # Errors
+    /// An element cannot be configured.
     pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<Vec<String>, StartError> {
         let (layout, env) = trial(library, plan, options)?;
         crate::assemble::check(plan, &layout, env).map_err(StartError::Elements)
@@ -175,6 +183,9 @@ impl Router {
     }
 
     /// Asks the router to stop, as `times` elements would. [`Event::StopRequested`] follows, unless it has reasons to run on.
+    ///
+    /// # Errors
+    /// The first worker does not answer.
     pub fn ask_to_stop(&self, times: i32) -> Result<(), NoAnswer> {
         let worker = self.manager.unwrap_or(0);
         self.call(worker, move |w| w.core.adjust_run_count(times.saturating_neg()))
@@ -182,6 +193,9 @@ impl Router {
 
     /// An element on `worker` asked for the router to stop: lets it run on if the element that decides lives on another
     /// worker and says so.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn runs_on(&self, worker: usize) -> Result<bool, NoAnswer> {
         let Some(manager) = self.manager.filter(|&manager| manager != worker) else { return Ok(false) };
         let runs_on = self.call(manager, |w| {
@@ -255,17 +269,26 @@ impl Router {
     }
 
     /// Packets that the workers hold: in queues, in rings between workers, between interrupt and forwarding.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn held(&self) -> Result<usize, NoAnswer> {
         (0..self.handles.len()).map(|w| self.call(w, |w| w.held())).sum()
     }
 
     /// Starts measuring the time of each element, from zero, or stops.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn set_profiling(&self, on: bool) -> Result<(), NoAnswer> {
         let set = move |w: &mut Worker| w.core.profile = on.then(Vec::new);
         (0..self.handles.len()).try_for_each(|worker| self.call(worker, set))
     }
 
     /// Nanoseconds that each element has taken by itself since profiling was switched on, over all workers.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn profile(&self) -> Result<Vec<(String, u64)>, NoAnswer> {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for worker in 0..self.handles.len() {
@@ -282,6 +305,9 @@ impl Router {
 
     /// All numbers that elements count and measure, element by element in the order of the graph, with those of
     /// replicas made one. The workers are asked, between two steps.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn measures(&self) -> Result<Vec<Measure>, NoAnswer> {
         let all = (0..self.handles.len()).map(|w| self.call(w, measure::of_worker));
         Ok(measure::combine(all.collect::<Result<_, _>>()?))
@@ -330,6 +356,9 @@ impl Router {
 
     /// Ends the workers and drops their elements, as dropping the router does. The error is a worker that does not end:
     /// it is left behind with its elements, whose devices the kernel closes when the process ends.
+    ///
+    /// # Errors
+    /// A worker does not end.
     pub fn close(mut self) -> Result<(), NoAnswer> {
         self.end()
     }
@@ -360,7 +389,18 @@ impl Drop for Router {
 
 /// The workers as each of them sees the others, if there are others.
 fn others(ways: Vec<(Sender<Command>, Arc<Doorbell>)>, index: &Index) -> Option<Arc<Others>> {
-    (ways.len() > 1).then(|| Arc::new(Others { ways, index: index.clone() }))
+    let way = |(commands, doorbell): (Sender<Command>, Arc<Doorbell>)| -> Way {
+        Box::new(move |errand: Errand| {
+            let command = Command::Call(Box::new(move |driver| errand(&mut driver.worker.core)));
+            let sent = commands.send(command).is_ok();
+            if sent {
+                doorbell.wake();
+            }
+            sent
+        })
+    };
+    (ways.len() > 1)
+        .then(|| Arc::new(Others { ways: ways.into_iter().map(way).collect(), index: index.clone() }))
 }
 
 /// The worker of the element that manages the router.

@@ -11,6 +11,7 @@
 use crate::conf::{Conf, Invalid};
 use crate::counters::Counter;
 use crate::element::Element;
+use crate::error::Error;
 use crate::names::Scope;
 use crate::spec::HandlerDoc;
 use crate::value::Value;
@@ -23,7 +24,7 @@ pub trait Settings: Any {
 
     /// Sets what `handler` sets, if it is one of these; names in `text` are those of `scope`. The error is the
     /// type's own.
-    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), String>>;
+    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), Error>>;
 
     /// Takes the settings of `new`, which is of the same type; counts stay.
     fn take(&mut self, new: &mut dyn Settings);
@@ -36,6 +37,9 @@ pub trait Configure: Sized {
 }
 
 /// The `build` function of a class whose elements are their own settings.
+///
+/// # Errors
+/// The configuration is wrong: the errors are in `conf`.
 pub fn configured<E: Element + Configure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let element = E::configure(conf);
     conf.finish()?;
@@ -108,8 +112,11 @@ impl Count for Fresh {
 }
 
 /// The value that was written to `handler`, in the form that arguments of its type have, with the names of `scope`.
-pub fn written<T: Value>(handler: &str, text: &str, scope: &Scope<'_>) -> Result<T, String> {
-    let named = |why| if T::ERROR_IS_WHOLE { why } else { format!("{handler}: {why}") };
+///
+/// # Errors
+/// It is no value of the type.
+pub fn written<T: Value>(handler: &str, text: &str, scope: &Scope<'_>) -> Result<T, Error> {
+    let named = |why: Error| if why.is_whole() { why } else { why.of(handler) };
     T::parse(text.trim(), scope).map_err(named)
 }
 
@@ -220,7 +227,7 @@ macro_rules! settings {
                 handler: &str,
                 text: &str,
                 scope: &$crate::Scope<'_>,
-            ) -> Option<Result<(), String>> {
+            ) -> Option<Result<(), $crate::Error>> {
                 match handler {
                     $($($handler => {
                         Some($crate::settings::written(handler, text, scope).map(|value| self.$field = value))

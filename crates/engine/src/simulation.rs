@@ -6,12 +6,13 @@
 //! one ([`Simulation::new`]), or in the batches that a live worker makes of them ([`Simulation::in_batches`]), where a piece
 //! is what one element does with one batch.
 
-use crate::assemble::{Assembly, Index, Place};
+use crate::assemble::Assembly;
 use crate::clock::SIMULATED_START_NS;
 use crate::counters::Line;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::handler::{self, HandlerError};
+use crate::node::{Index, Place};
 use crate::plan::Plan;
 use crate::router::{Options, StartError, build, clock};
 use crate::spec::Library;
@@ -20,42 +21,8 @@ use crate::worker::Worker;
 use causeway_packet::BATCH;
 use std::sync::Arc;
 
+pub use crate::work::{Visit, Work};
 pub use crate::worker::Step;
-
-/// What kind of work was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
-    /// A task ran. What it pulled has been charged by itself; what it pushed is yet to come.
-    Task,
-    /// A timer fired.
-    Timer,
-    /// Packets were pushed to the element.
-    Push,
-    /// Packets were pulled from the element; none is a vain attempt.
-    Pull,
-    /// A device was polled for packets that go on at once; none is an empty poll.
-    Receive,
-    /// An interrupt handler took packets from a device for the backlog, or dropped them because that was full.
-    Enqueue,
-    /// Packets from the backlog entered the graph.
-    Forward,
-}
-
-/// A piece of work of one element.
-#[derive(Clone, Copy, Debug)]
-pub struct Visit<'a> {
-    /// The element's name.
-    pub element: &'a str,
-    /// Its class.
-    pub class: &'static str,
-    /// What it did.
-    pub work: Work,
-    /// With how many packets.
-    pub packets: usize,
-}
-
-/// Nanoseconds that a piece of work takes.
-pub(crate) type Costs = Box<dyn FnMut(&Visit<'_>) -> u64 + Send>;
 
 /// A router without threads.
 pub struct Simulation {

@@ -1,6 +1,7 @@
 //! What an element class says of itself: the one table from which checks, documentation and building come.
 
 use crate::conf::{Conf, Invalid, has_keyword};
+use crate::drops::DropDoc;
 use crate::element::Element;
 use crate::measure::{Across, Kind, Unit};
 use crate::names::Interfaces;
@@ -290,14 +291,6 @@ impl Access {
     pub fn takes_parameters(self) -> bool {
         matches!(self, Access::ReadParam | Access::ReadParamWrite)
     }
-}
-
-/// One reason for dropping a packet.
-pub struct DropDoc {
-    /// Name in counters, such as `bad-checksum`.
-    pub name: &'static str,
-    /// When it happens.
-    pub doc: &'static str,
 }
 
 impl Spec {

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::cx::Cx;
+use crate::error::Error;
 use causeway_lang::flow::FlowCode;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,12 +32,12 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// There is none on this worker, or it stores none.
-    pub fn store(&self, name: &str) -> Result<Stored, String> {
+    pub fn store(&self, name: &str) -> Result<Stored, Error> {
         let (node, _) = self.core.find_from(self.name(), &format!("{name}."))?;
         let found = &self.core.nodes[node];
         match found.spec.stores {
             true => Ok(Stored { node, name: found.name.clone() }),
-            false => Err(format!("'{name}' is not a Storage element")),
+            false => Err(Error::new(format!("'{name}' is not a Storage element"))),
         }
     }
 

@@ -1,8 +1,18 @@
 //! Stride scheduling: each task advances by a stride inverse to its tickets, and the one least advanced runs.
 
-use crate::element::Run;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// What a task says when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// It did something and wants to run again.
+    Worked,
+    /// It found nothing to do and wants to run again; the worker may look after other things first.
+    Idle,
+    /// It wants to run only after [`Cx::wake`], a notifier or a write handler wakes it.
+    Sleep,
+}
 
 /// Tickets of a task with relative weight 1.
 pub const DEFAULT_TICKETS: u32 = 1_024;

@@ -1,5 +1,6 @@
 //! Types of element arguments: how each is read from text.
 
+use crate::error::Error;
 use crate::names::Scope;
 use causeway_lang::{addresses, args, values};
 use causeway_packet::Anno;
@@ -7,24 +8,22 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A type that an argument can have.
 pub trait Value: Sized {
-    /// Reads the whole of `text`; the error is Click's text for it.
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String>;
-    /// Whether the error says itself what it is about; else the argument's name stands in front of it.
-    const ERROR_IS_WHOLE: bool = false;
+    /// Reads the whole of `text`.
+    ///
+    /// # Errors
+    /// It is no value of the type; the words are Click's. An error that is [`Error::whole`] is told as it is, others with the
+    /// argument's name in front.
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error>;
     /// Some value, to go on with after an error; it is never used.
     fn placeholder() -> Self;
-}
-
-fn message(e: values::ValueError) -> String {
-    e.to_string()
 }
 
 macro_rules! integers {
     ($($t:ty),*) => {$(
         impl Value for $t {
-            fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-                let n = values::integer(text, <$t>::MIN as i128, <$t>::MAX as i128).map_err(message)?;
-                <$t>::try_from(n).map_err(|_| "out of range".to_owned())
+            fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+                let n = values::integer(text, <$t>::MIN as i128, <$t>::MAX as i128)?;
+                <$t>::try_from(n).map_err(|_| Error::new("out of range"))
             }
 
             fn placeholder() -> Self {
@@ -38,8 +37,8 @@ integers!(u8, i8, u16, i16, u32, i32, u64, i64, usize);
 macro_rules! simple {
     ($t:ty, $read:expr, $placeholder:expr) => {
         impl Value for $t {
-            fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-                $read(text)
+            fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+                Ok($read(text)?)
             }
 
             fn placeholder() -> Self {
@@ -48,15 +47,13 @@ macro_rules! simple {
         }
     };
 }
-simple!(bool, |t| values::boolean(t).map_err(message), false);
-simple!(f64, |t| values::real(t).map_err(message), 0.0);
-simple!(String, |t| values::string(t).map_err(message), String::new());
+simple!(bool, values::boolean, false);
+simple!(f64, values::real, 0.0);
+simple!(String, values::string, String::new());
 
 /// One that may be left out: given, it is a `T`.
 impl<T: Value> Value for Option<T> {
-    const ERROR_IS_WHOLE: bool = T::ERROR_IS_WHOLE;
-
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         T::parse(text, scope).map(Some)
     }
 
@@ -70,9 +67,9 @@ impl<T: Value> Value for Option<T> {
 pub struct AtLeast<const MIN: u32>(pub u32);
 
 impl<const MIN: u32> Value for AtLeast<MIN> {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let n = u32::parse(text, scope)?;
-        if n < MIN { Err(format!("must be at least {MIN}")) } else { Ok(AtLeast(n)) }
+        if n < MIN { Err(Error::new(format!("must be at least {MIN}"))) } else { Ok(AtLeast(n)) }
     }
 
     fn placeholder() -> Self {
@@ -97,7 +94,7 @@ impl<T> Default for List<T> {
 }
 
 impl<T: Value> Value for List<T> {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         args::split_words(text).iter().map(|word| T::parse(word, scope)).collect::<Result<_, _>>().map(List)
     }
 
@@ -109,21 +106,17 @@ impl<T: Value> Value for List<T> {
 /// The text of an argument as it stands, quotes and all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Raw(pub String);
-simple!(Raw, |t: &str| Ok(Raw(t.to_owned())), Raw::default());
+simple!(Raw, |t: &str| Ok::<_, values::ValueError>(Raw(t.to_owned())), Raw::default());
 
 /// Bytes, from a text with or without quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
-simple!(Bytes, |t| values::string_bytes(t).map(Bytes).map_err(message), Bytes::default());
+simple!(Bytes, |t| values::string_bytes(t).map(Bytes), Bytes::default());
 
 /// A time in nanoseconds; a number without a unit is seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nanoseconds(pub u64);
-simple!(
-    Nanoseconds,
-    |t| values::time_ns(t, values::SECOND_NS).map(Nanoseconds).map_err(message),
-    Nanoseconds(0)
-);
+simple!(Nanoseconds, |t| values::time_ns(t, values::SECOND_NS).map(Nanoseconds), Nanoseconds(0));
 
 /// In the largest unit of which it is a whole number, if it is less than a second; else in seconds with six or nine
 /// digits.
@@ -142,11 +135,7 @@ impl std::fmt::Display for Nanoseconds {
 /// A rate in bytes a second; a number without a unit is that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BytesPerSecond(pub u64);
-simple!(
-    BytesPerSecond,
-    |t| values::bandwidth_bytes_per_s(t).map(BytesPerSecond).map_err(message),
-    BytesPerSecond(0)
-);
+simple!(BytesPerSecond, |t| values::bandwidth_bytes_per_s(t).map(BytesPerSecond), BytesPerSecond(0));
 
 /// In bits a second, in the largest of Gbps, Mbps and kbps in which it is not less than one, or in kbps.
 impl std::fmt::Display for BytesPerSecond {
@@ -169,7 +158,7 @@ impl std::fmt::Display for BytesPerSecond {
 pub struct Filename(pub String);
 simple!(
     Filename,
-    |t| values::filename(t, std::env::var("HOME").ok().as_deref()).map(Filename).map_err(message),
+    |t| values::filename(t, std::env::var("HOME").ok().as_deref()).map(Filename),
     Filename::default()
 );
 
@@ -185,9 +174,9 @@ impl std::fmt::Display for Ether {
 }
 
 impl Value for Ether {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let by_name = || named(scope, text, &["eth", "ethernet"]).and_then(|a| a.ether);
-        addresses::ether(text).ok().or_else(by_name).map(Ether).ok_or("parse error".to_owned())
+        addresses::ether(text).ok().or_else(by_name).map(Ether).ok_or_else(|| Error::new("parse error"))
     }
 
     fn placeholder() -> Self {
@@ -196,8 +185,8 @@ impl Value for Ether {
 }
 
 impl Value for Ipv4Addr {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        addresses::ip(text).ok().or_else(|| ip_of_name(text, scope)).ok_or("parse error".to_owned())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
+        addresses::ip(text).ok().or_else(|| ip_of_name(text, scope)).ok_or_else(|| Error::new("parse error"))
     }
 
     fn placeholder() -> Self {
@@ -223,9 +212,9 @@ fn ip_of_name(text: &str, scope: &Scope<'_>) -> Option<Ipv4Addr> {
 }
 
 impl Value for Ipv6Addr {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let by_name = || named(scope, text, &["ip6"]).and_then(|a| a.ip6);
-        addresses::ip6(text).ok().or_else(by_name).ok_or("parse error".to_owned())
+        addresses::ip6(text).ok().or_else(by_name).ok_or_else(|| Error::new("parse error"))
     }
 
     fn placeholder() -> Self {
@@ -280,7 +269,10 @@ impl Prefix6 {
 
 impl Prefix4 {
     /// As [`Value::parse`], without bare addresses: a name stands for its network.
-    pub fn parse_network(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// It is no prefix, and no name of a network.
+    pub fn parse_network(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if let Ok(written) = addresses::ip_prefix(text, false) {
             let len = written.len().ok_or("the mask has a 0 before a 1")?;
             return Ok(Prefix4 { address: written.address, len });
@@ -290,7 +282,7 @@ impl Prefix4 {
             let named = ip_of_name(name, scope).zip(mask);
             return named
                 .map(|(address, len)| Prefix4 { address, len })
-                .ok_or("invalid IP address prefix".to_owned());
+                .ok_or_else(|| Error::new("invalid IP address prefix"));
         }
         let known = named(scope, text, &["net", "ipnet", "ip4net"]).and_then(|a| a.ip_net);
         let (address, len) = known.ok_or("invalid IP address prefix")?;
@@ -300,10 +292,10 @@ impl Prefix4 {
 
 /// A name stands for its address, if it has one, and else for its network.
 impl Value for Prefix4 {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let network = || Prefix4::parse_network(text, scope);
         let address = Ipv4Addr::parse(text, scope).map(|address| Prefix4 { address, len: 32 });
-        address.or_else(|_| network()).map_err(|_| "parse error".to_owned())
+        address.or_else(|_| network()).map_err(|_| Error::new("parse error"))
     }
 
     fn placeholder() -> Self {
@@ -313,7 +305,7 @@ impl Value for Prefix4 {
 
 /// A name stands for its address, if it has one, and else for its network.
 impl Value for Prefix6 {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if let Ok(written) = addresses::ip6_prefix(text, true) {
             return Ok(Prefix6 { address: written.address, len: written.len });
         }
@@ -340,14 +332,14 @@ fn named(scope: &Scope<'_>, text: &str, kinds: &[&str]) -> Option<crate::names::
 
 /// A place in the annotation area, by name or by offset.
 impl Value for Anno {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if let Some(anno) = Anno::by_name(text) {
             return Ok(anno);
         }
-        let offset = u8::parse(text, scope).map_err(|_| "parse error".to_owned())?;
+        let offset = u8::parse(text, scope).map_err(|_| Error::new("parse error"))?;
         match (offset as usize) < causeway_packet::meta::ANNO_BYTES {
             true => Ok(Anno { offset, width: 0 }),
-            false => Err("parse error".to_owned()),
+            false => Err(Error::new("parse error")),
         }
     }
 
@@ -358,7 +350,7 @@ impl Value for Anno {
 
 /// A list of words, split at white space outside quotes.
 impl Value for Vec<String> {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         Ok(args::split_words(text))
     }
 

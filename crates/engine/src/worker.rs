@@ -7,7 +7,7 @@
 use crate::conf::Defaults;
 use crate::core::Core;
 use crate::devices::Devices;
-use crate::element::Run;
+use crate::task::Run;
 use crate::waiter::Waiter;
 use std::io;
 

@@ -1,6 +1,6 @@
 //! The time that elements see before the workers run.
 
-use causeway_engine::{Cx, Element, Invalid, Library, Options, Persistent, Plan, Router, Spec};
+use causeway_engine::{Cx, Element, Error, Invalid, Library, Options, Persistent, Plan, Router, Spec};
 use causeway_lang::NoLibraries;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ static SLOW: Spec = Spec {
 struct Slow(Arc<Readings>);
 
 impl Element for Slow {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.0.lock().unwrap().push(cx.now_ns());
         let start = Instant::now();
         while start.elapsed() < WORK {

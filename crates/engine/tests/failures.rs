@@ -2,7 +2,8 @@
 
 use causeway_engine::spec::{phase, reads, writes};
 use causeway_engine::{
-    Cx, Element, Event, Invalid, Library, NoAnswer, OnFailure, Options, Persistent, Plan, Router, Run, Spec,
+    Cx, Element, Error, Event, Invalid, Library, NoAnswer, OnFailure, Options, Persistent, Plan, Router, Run,
+    Spec,
 };
 use causeway_lang::NoLibraries;
 use std::path::{Path, PathBuf};
@@ -45,10 +46,10 @@ impl Witness {
 }
 
 impl Element for Witness {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.note("initialize");
         cx.wake();
-        if self.fails { Err("it never works".to_owned()) } else { Ok(()) }
+        if self.fails { Err(Error::new("it never works")) } else { Ok(()) }
     }
 
     fn commit(&mut self, _: &mut Cx<'_>) {
@@ -70,12 +71,12 @@ impl Element for Witness {
         Run::Sleep
     }
 
-    fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         cx.wake();
         Ok(self.runs.to_string())
     }
 
-    fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.next = value.to_owned();
         cx.wake();
         Ok(())

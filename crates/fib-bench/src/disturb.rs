@@ -38,7 +38,7 @@ const END: usize = usize::MAX;
 /// nanoseconds a lookup for each pace, and what it costs beside the control of the same turn.
 pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>], stream: &[Update<A>]) {
     let mut fib = Fib::<A, S>::build(routes).unwrap_or_else(|error| panic!("{}: {error}", S::NAME));
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let addresses: Vec<A> = (0..1 << 18)
         .map(|_| {
             let prefix = routes[random.below(routes.len())].0;
@@ -170,7 +170,7 @@ fn visibility<A: Family, S: Shared<A> + Send>(fib: &mut Fib<A, S>, routes: &[Rou
 
 /// Tables and traffic made to be slow; prints the dearest of each.
 pub fn worst() {
-    let mut random = Random(21);
+    let mut random = Random::new(21);
     println!("crafted worst cases, ns a lookup: chained / batch");
     // Every /24 of a /9 differs from its neighbours, and each has a host route: three levels, nothing merges.
     let mut routes: Vec<Route<u32>> =

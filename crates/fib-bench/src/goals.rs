@@ -1,8 +1,7 @@
 //! What the tables are to reach, and whether they did: all of it, missed or not.
 
 use crate::contender::Fill;
-use crate::race::{BATCHED, CHAINED, Score};
-use crate::results::Section;
+use crate::race::{BATCHED, CHAINED, Score, Section};
 
 /// Something measured, of one table or of two.
 #[derive(Clone, Copy)]

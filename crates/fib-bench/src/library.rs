@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::time::Duration;
 
+use crate::Result;
 use crate::contender::{Contender, Fill, Mode, cpu_time};
 use crate::tables::{Family, Route, Update};
 
@@ -33,7 +34,7 @@ struct Library<A> {
 ///
 /// # Errors
 /// A message if the file is not such a library or the library refuses a route.
-pub fn poptrie<A: Family>(path: &str, routes: &[Route<A>]) -> Result<Box<dyn Contender<A>>, String> {
+pub fn poptrie<A: Family>(path: &str, routes: &[Route<A>]) -> Result<Box<dyn Contender<A>>> {
     let family = if A::BITS == 32 { "poptrie" } else { "poptrie6" };
     let handle = open(path)?;
     let symbol = |name: String| symbol(handle, path, &name);
@@ -50,30 +51,30 @@ pub fn poptrie<A: Family>(path: &str, routes: &[Route<A>]) -> Result<Box<dyn Con
     // SAFETY: a null pointer asks the library to allocate the table.
     let table = unsafe { init(std::ptr::null_mut(), SIZES_LOG2.0, SIZES_LOG2.1) };
     if table.is_null() {
-        return Err(format!("{path}: no memory for a table"));
+        return Err(format!("{path}: no memory for a table").into());
     }
     let mut library = Library { table, set, delete, find, build: Duration::ZERO };
     if let Some((prefix, _)) =
         routes.iter().find(|&&(prefix, next_hop)| !library.change(&(prefix, Some(next_hop))))
     {
-        return Err(format!("{path}: refuses {prefix}"));
+        return Err(format!("{path}: refuses {prefix}").into());
     }
     library.build = cpu_time() - start;
     Ok(Box::new(library))
 }
 
-fn open(path: &str) -> Result<*mut c_void, String> {
+fn open(path: &str) -> Result<*mut c_void> {
     let name = CString::new(path).map_err(|error| format!("{path}: {error}"))?;
     // SAFETY: a terminated string; what the file runs when it is loaded is its owner's choice.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() { Err(loader_error(path)) } else { Ok(handle) }
+    if handle.is_null() { Err(loader_error(path).into()) } else { Ok(handle) }
 }
 
-fn symbol(handle: *mut c_void, path: &str, name: &str) -> Result<*mut c_void, String> {
+fn symbol(handle: *mut c_void, path: &str, name: &str) -> Result<*mut c_void> {
     let symbol = CString::new(name).map_err(|error| format!("{name}: {error}"))?;
     // SAFETY: an open library and a terminated string.
     let address = unsafe { libc::dlsym(handle, symbol.as_ptr()) };
-    if address.is_null() { Err(loader_error(path)) } else { Ok(address) }
+    if address.is_null() { Err(loader_error(path).into()) } else { Ok(address) }
 }
 
 /// What the loader says about the call that failed; it names the file itself.

@@ -32,17 +32,20 @@ use causeway_fib::{Compact16, LeftRight, Lines6, Rank24};
 use contender::{Contender, Fill, pin_to, shared, still};
 use environment::Environment;
 use options::{Command, Options, USAGE};
-use results::Section;
+use race::Section;
 use tables::{Family, RANDOM, Route, Update};
+
+/// The error is told to whoever runs the bench.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 type Contenders<A> = Vec<Box<dyn Contender<A>>>;
 /// Builds all tables of a family from the same routes.
-type Build<A> = fn(&[Route<A>], &Options) -> Result<Contenders<A>, String>;
+type Build<A> = fn(&[Route<A>], &Options) -> Result<Contenders<A>>;
 /// Builds the default tables of a family in one call.
 type Load<A> = fn(&[Route<A>]) -> Contenders<A>;
 
 /// All that take routes one after the other do; those that are compiled whole are.
-fn contenders4(routes: &[Route<u32>], options: &Options) -> Result<Contenders<u32>, String> {
+fn contenders4(routes: &[Route<u32>], options: &Options) -> Result<Contenders<u32>> {
     let mut all: Contenders<u32> = vec![
         shared::<u32, Rank24>(routes, Fill::ByRoute),
         shared::<u32, Compact16>(routes, Fill::ByRoute),
@@ -67,7 +70,7 @@ fn loaded4(routes: &[Route<u32>]) -> Contenders<u32> {
     vec![shared::<u32, Rank24>(routes, Fill::Whole), shared::<u32, Compact16>(routes, Fill::Whole)]
 }
 
-fn contenders6(routes: &[Route<u128>], options: &Options) -> Result<Contenders<u128>, String> {
+fn contenders6(routes: &[Route<u128>], options: &Options) -> Result<Contenders<u128>> {
     let mut all: Contenders<u128> = vec![
         shared::<u128, Lines6>(routes, Fill::ByRoute),
         still::<u128, Radix<u128>>(routes, Fill::ByRoute),
@@ -93,10 +96,7 @@ fn loaded6(routes: &[Route<u128>]) -> Contenders<u128> {
 }
 
 /// Poptrie's own library, if it is given.
-fn library<A: Family>(
-    routes: &[Route<A>],
-    options: &Options,
-) -> Result<Option<Box<dyn Contender<A>>>, String> {
+fn library<A: Family>(routes: &[Route<A>], options: &Options) -> Result<Option<Box<dyn Contender<A>>>> {
     options.poptrie.as_ref().map(|path| library::poptrie(path, routes)).transpose()
 }
 
@@ -120,7 +120,7 @@ impl<A: Family> Course<A> {
         routes: &[Route<A>],
         stream: Option<&[Update<A>]>,
         options: &Options,
-    ) -> Result<Vec<Section>, String> {
+    ) -> Result<Vec<Section>> {
         let traffic = race::traffic(routes, 1 << options.queries_log2, 7);
         let mut all = (self.contenders)(routes, options)?;
         let mut scores = race::lookups(&all, &traffic, routes.len(), options.rounds);
@@ -148,7 +148,7 @@ impl<A: Family> Course<A> {
     }
 }
 
-fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Result<Vec<Route<A>>, String> {
+fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Result<Vec<Route<A>>> {
     match &paths.0 {
         Some(path) => tables::read(path),
         None => Ok(tables::synthetic(count, 1)),
@@ -158,7 +158,7 @@ fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Re
 fn load_updates<A: Family>(
     paths: &(Option<String>, Option<String>),
     routes: &[Route<A>],
-) -> Result<Vec<Update<A>>, String> {
+) -> Result<Vec<Update<A>>> {
     match &paths.1 {
         Some(path) => tables::read_updates(path, 3),
         None => Ok(tables::synthetic_updates(routes, 400_000, 3)),
@@ -171,7 +171,7 @@ fn family<A: Family>(
     count: usize,
     (contenders, loaded): (Build<A>, Load<A>),
     options: &Options,
-) -> Result<Vec<Section>, String> {
+) -> Result<Vec<Section>> {
     let origin = if paths.0.is_some() { "table from a file" } else { "synthetic table" };
     let routes = load::<A>(paths, count)?;
     let stream = load_updates(paths, &routes)?;
@@ -188,7 +188,7 @@ fn family<A: Family>(
     Ok(sections)
 }
 
-fn run() -> Result<(), String> {
+fn run() -> Result<()> {
     let options = Options::parse(std::env::args().skip(1))?;
     pin_to(options.processor);
     match options.command {
@@ -214,10 +214,10 @@ fn run() -> Result<(), String> {
     }
 }
 
-fn tables(options: &Options) -> Result<(), String> {
+fn tables(options: &Options) -> Result<()> {
     #[cfg(dpdk)]
     if options.dpdk && !dpdk::start() {
-        return Err("DPDK's memory could not be set up; --no-dpdk leaves DPDK out".to_owned());
+        return Err("DPDK's memory could not be set up; --no-dpdk leaves DPDK out".into());
     }
     let environment = Environment::here(options.dpdk);
     let mut sections = Vec::new();

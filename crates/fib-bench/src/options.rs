@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::Result;
 use std::path::PathBuf;
 
 /// What `--help` prints.
@@ -65,7 +66,7 @@ pub struct Options {
 
 impl Options {
     /// Reads the command line.
-    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Options> {
         let mut options = Options {
             command: Command::Tables,
             v4: (None, None),
@@ -108,13 +109,13 @@ impl Options {
                 "--no-ipv6" => options.ipv6 = false,
                 "--no-random-next-hops" => options.random_next_hops = false,
                 "--no-dpdk" => options.dpdk = false,
-                _ => return Err(format!("unknown argument {word}\n{USAGE}")),
+                _ => return Err(format!("unknown argument {word}\n{USAGE}").into()),
             }
         }
         Ok(options)
     }
 }
 
-fn parse<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{text} is not a number that fits\n{USAGE}"))
+fn parse<T: std::str::FromStr>(text: &str) -> Result<T> {
+    Ok(text.parse().map_err(|_| format!("{text} is not a number that fits\n{USAGE}"))?)
 }

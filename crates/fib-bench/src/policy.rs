@@ -5,6 +5,7 @@ use std::num::NonZeroU8;
 use causeway_fib::policy::{Action, Policy, PolicyKey, Rule};
 use causeway_fib::{Compact16, Lookup, Prefix, Structure, Table};
 
+use crate::Result;
 use crate::contender::cpu_time;
 use crate::random::Random;
 use crate::tables::Route;
@@ -112,20 +113,19 @@ fn crafted(count: u32) -> Vec<Rule<u32>> {
 }
 
 /// Prints nanoseconds a packet in batches of 256 and one by one, for more and more rules and for the table alone.
-pub fn run(routes: &[Route<u32>]) -> Result<(), String> {
-    let full = |error: causeway_fib::FibError| error.to_string();
-    let mut policy = Policy::<u32, Compact16>::new().map_err(full)?;
-    policy.table(MAIN).and_then(|table| table.load(routes)).map_err(full)?;
+pub fn run(routes: &[Route<u32>]) -> Result<()> {
+    let mut policy = Policy::<u32, Compact16>::new()?;
+    policy.table(MAIN).and_then(|table| table.load(routes))?;
     // A local table: no packet that is to be forwarded finds anything there.
-    policy.table(LOCAL).and_then(|table| table.insert(Prefix::host(0x7f00_0001), 1)).map_err(full)?;
+    policy.table(LOCAL).and_then(|table| table.insert(Prefix::host(0x7f00_0001), 1))?;
     for case in CASES {
         println!("{}; ns a packet in batches of 256 / one by one:", case.name);
         for count in COUNTS {
             let rules = (case.rules)(count);
             let start = std::time::Instant::now();
-            policy.set_rules(&rules).map_err(full)?;
+            policy.set_rules(&rules)?;
             let compile_ms = start.elapsed().as_secs_f64() * 1e3;
-            let mut random = Random(31);
+            let mut random = Random::new(31);
             let mut keys = packets(routes, &mut random);
             let numbered = keys.iter_mut().enumerate();
             numbered.for_each(|(packet, key)| (case.dress)(&mut random, count, packet, key));

@@ -37,7 +37,7 @@ impl<A: Family> Reference<A> {
 
 /// Uniform, from-table and Zipf traffic of `count` addresses each.
 pub fn traffic<A: Family>(routes: &[Route<A>], count: usize, seed: u64) -> Vec<Traffic<A>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let random_addresses = |random: &mut Random| -> Vec<A> {
         let any = |random: &mut Random| match A::BITS {
             32 => A::any(random),
@@ -80,6 +80,16 @@ pub struct Score {
     pub lookups: Vec<Lookups>,
     /// Updates: a second, and the median, 99th and 99.9th percentile in microseconds.
     pub updates: Option<Updates>,
+}
+
+/// The scores of one table of routes.
+pub struct Section {
+    /// Heading, for example `IPv4, synthetic table`.
+    pub title: String,
+    /// File name stem.
+    pub stem: String,
+    /// A row a contender.
+    pub scores: Vec<Score>,
 }
 
 /// Lookups of one kind of traffic.

@@ -1,16 +1,23 @@
-//! A small generator of repeatable random numbers (SplitMix64, Steele et al., OOPSLA 2014).
+//! Repeatable random numbers: those of the series of [`nth`], one after the other.
+
+use causeway_results::traffic::nth;
 
 /// The generator; the same seed gives the same numbers.
-pub struct Random(pub u64);
+pub struct Random {
+    seed: u64,
+    place: u64,
+}
 
 impl Random {
+    /// The numbers of a seed, from the first on.
+    pub fn new(seed: u64) -> Random {
+        Random { seed, place: 0 }
+    }
+
     /// The next 64 bits.
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.place += 1;
+        nth(self.seed, self.place - 1)
     }
 
     /// A number below `bound`.

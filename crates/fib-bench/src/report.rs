@@ -3,8 +3,7 @@
 use causeway_results::chart::{Bar, Chart, DrawError, Plot, Scale, Value};
 use causeway_results::{Axis, Source};
 
-use crate::race::{BATCHED, Lookups, Score};
-use crate::results::Section;
+use crate::race::{BATCHED, Lookups, Score, Section};
 
 /// A contender's name in tables, with how it was filled where that is not the usual way.
 pub fn label(score: &Score) -> String {

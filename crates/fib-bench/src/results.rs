@@ -4,20 +4,11 @@ use std::path::Path;
 
 use causeway_results::{Document, Measurement, Series, csv};
 
+use crate::Result;
 use crate::environment::Environment;
 use crate::goals;
-use crate::race::{Lookups, Score};
+use crate::race::{Lookups, Score, Section};
 use crate::report::{label, number, svg};
-
-/// The scores of one table of routes.
-pub struct Section {
-    /// Heading, for example `IPv4, synthetic table`.
-    pub title: String,
-    /// File name stem.
-    pub stem: String,
-    /// A row a contender.
-    pub scores: Vec<Score>,
-}
 
 /// Names of the modes of lookups, in their order.
 const MODES: [&str; 3] = ["chained", "single", "batch"];
@@ -115,11 +106,7 @@ fn plot(section: &Section) -> String {
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write(
-    directory: &Path,
-    environment: &Environment,
-    sections: &[Section],
-) -> Result<(), Box<dyn std::error::Error>> {
+pub fn write(directory: &Path, environment: &Environment, sections: &[Section]) -> Result<()> {
     let document = document(environment, sections);
     std::fs::create_dir_all(directory)?;
     std::fs::write(directory.join("lookup.json"), document.to_json()?)?;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use causeway_fib::{ADJACENCIES_MAX, Address, MISS, Prefix};
 
+use crate::Result;
 use crate::random::{Random, Zipf};
 
 /// A route of a benchmark.
@@ -110,7 +111,7 @@ impl Family for u128 {
 /// Makes a table of about `count` prefixes. Longer prefixes lie mostly inside shorter ones, many beside the one
 /// before, and half of those lead where their neighbours lead, as on the Internet.
 pub fn synthetic<A: Family>(count: usize, seed: u64) -> Vec<Route<A>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let next_hops = Zipf::new(NEXT_HOPS);
     let (first, lengths) = A::lengths();
     let total: u32 = lengths.iter().sum();
@@ -148,21 +149,21 @@ pub fn synthetic<A: Family>(count: usize, seed: u64) -> Vec<Route<A>> {
 }
 
 /// The text of a file, through `gzip` when its name ends in `.gz`.
-pub fn read_text(path: &str) -> Result<String, String> {
+pub fn read_text(path: &str) -> Result<String> {
     if !path.ends_with(".gz") {
-        return std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        return Ok(std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?);
     }
     let output =
         Command::new("gzip").args(["-dc", path]).output().map_err(|e| format!("gzip {path}: {e}"))?;
     if !output.status.success() {
-        return Err(format!("gzip {path}: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!("gzip {path}: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
-    String::from_utf8(output.stdout).map_err(|error| format!("{path}: {error}"))
+    Ok(String::from_utf8(output.stdout).map_err(|error| format!("{path}: {error}"))?)
 }
 
 /// Reads lines of `prefix [next hop]`; where the next hop is missing it follows from the prefix. An error for a file
 /// without routes and for next hops that the default tables cannot hold.
-pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
+pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>> {
     let mut routes = Vec::new();
     for (number, line) in read_text(path)?.lines().enumerate() {
         let at = |error: &dyn std::fmt::Display| format!("{path}:{}: {error}", number + 1);
@@ -171,15 +172,15 @@ pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
         let prefix: Prefix<A> = word.parse().map_err(|error| at(&error))?;
         let next_hop = match words.next() {
             Some(text) => text.parse().map_err(|error| at(&error))?,
-            None => 1 + Random(u64::from(prefix.first().bits(0, 32))).below(NEXT_HOPS) as u32,
+            None => 1 + Random::new(u64::from(prefix.first().bits(0, 32))).below(NEXT_HOPS) as u32,
         };
         if next_hop == MISS || next_hop > NEXT_HOP_MAX {
-            return Err(at(&format_args!("next hop {next_hop}: they go from 1 to {NEXT_HOP_MAX}")));
+            return Err(at(&format_args!("next hop {next_hop}: they go from 1 to {NEXT_HOP_MAX}")).into());
         }
         routes.push((prefix, next_hop));
     }
     if routes.is_empty() {
-        return Err(format!("{path}: no routes"));
+        return Err(format!("{path}: no routes").into());
     }
     Ok(routes)
 }
@@ -189,7 +190,7 @@ pub const RANDOM: usize = 250;
 
 /// The same prefixes with next hops drawn uniformly from so many: the worst case for compression.
 pub fn with_random_next_hops<A: Family>(routes: &[Route<A>], seed: u64) -> Vec<Route<A>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     routes.iter().map(|&(prefix, _)| (prefix, 1 + random.below(RANDOM) as u32)).collect()
 }
 
@@ -197,8 +198,8 @@ pub fn with_random_next_hops<A: Family>(routes: &[Route<A>], seed: u64) -> Vec<R
 pub type Update<A> = (Prefix<A>, Option<u32>);
 
 /// Reads lines of `A prefix` and `W prefix`; announcements get a random next hop.
-pub fn read_updates<A: Family>(path: &str, seed: u64) -> Result<Vec<Update<A>>, String> {
-    let mut random = Random(seed);
+pub fn read_updates<A: Family>(path: &str, seed: u64) -> Result<Vec<Update<A>>> {
+    let mut random = Random::new(seed);
     let mut updates = Vec::new();
     for (number, line) in read_text(path)?.lines().enumerate() {
         let Some((kind, prefix)) = line.split_once(' ') else { continue };
@@ -210,7 +211,7 @@ pub fn read_updates<A: Family>(path: &str, seed: u64) -> Result<Vec<Update<A>>, 
 
 /// An update stream as a busy day gives it: a tenth of the routes flap, most often the same ones.
 pub fn synthetic_updates<A: Family>(routes: &[Route<A>], count: usize, seed: u64) -> Vec<Update<A>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let flapping: Vec<Prefix<A>> =
         (0..routes.len() / 10 + 1).map(|_| routes[random.below(routes.len())].0).collect();
     let often = Zipf::new(flapping.len());

@@ -2,11 +2,12 @@
 
 use crate::address::Address;
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Change, Lookup, MISS};
 use crate::prefix::Prefix;
-use crate::reader::{Handle, Reader};
+use crate::reader::{Reader, Shared};
 use crate::rib::Rib;
 use crate::sync::epoch::Domain;
-use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Memory, Structure, Table};
+use crate::table::{Memory, Structure, Table};
 
 /// Routes plus the lookup structure `S` compiled from them; the writer's handle.
 #[derive(Debug)]
@@ -15,23 +16,6 @@ pub struct Fib<A: Address, S> {
     structure: S,
     /// Where lookups miss, for want of room, in order.
     unsettled: Vec<Prefix<A>>,
-}
-
-/// A structure whose lookups may run on other threads while its owner changes it.
-pub trait Shared<A: Address>: Structure<A> {
-    /// The way that workers take to it.
-    type Handle: Handle<A>;
-
-    /// An empty structure that is read under the announcements of a domain.
-    ///
-    /// # Errors
-    /// [`FibError::Memory`] if the system gives no address space.
-    fn in_domain(domain: &Domain) -> Result<Self, FibError>
-    where
-        Self: Sized;
-
-    /// The way to this structure.
-    fn handle(&self) -> Self::Handle;
 }
 
 impl<A: Address, S: Structure<A>> Fib<A, S> {

@@ -11,7 +11,8 @@
 //! | [`Lookup`], [`Table`], [`Structure`] | what the packet path sees, what the control path sees, and what lies between |
 //! | [`Rib`], [`Fib`] | the routes, and routes with a structure compiled from them: [`Fib4`], [`CompactFib4`], [`Fib6`] |
 //! | `v4`, `v6` | the structures of these, with pictures of their words and an update step by step |
-//! | `sync` | [`Domain`], epochs and announcements; [`LeftRight`], which makes any structure readable while it changes |
+//! | `sync` | [`Domain`], epochs and announcements |
+//! | [`LeftRight`] | makes any structure readable while it changes |
 //! | [`Region`] and `memory` | where lookups find what they walk, by default address space of the table's own; which parts of it are in use |
 //! | [`Adjacencies`] | what routes lead to: next hops and groups of them |
 //! | [`policy`], [`route_cache`] | rules that choose among tables; the cache that Linux once had in front of them |
@@ -59,7 +60,7 @@
 //! - Parts of a region (`memory::region`), by default of reserved address space (`memory::mapping`): they grow without
 //!   moving, so readers need no lock and no second look; an empty table takes a few pages; a program in the driver can
 //!   read the same bytes. Not for their huge pages, which gain nothing that can be measured.
-//! - References to what the writer replaces (`sync::cells`, `sync::left_right`): epochs decide when it is freed, and
+//! - References to what the writer replaces (`sync::cells`, `left_right`): epochs decide when it is freed, and
 //!   model checking stands for what the compiler cannot see. A reference count instead, one cache line that all
 //!   workers write, was not measured.
 //!
@@ -77,13 +78,15 @@
 //! ```
 
 #![allow(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::missing_errors_doc))]
 
 mod address;
 mod adjacency;
 pub mod baseline;
 mod error;
 mod fib;
+mod left_right;
+mod lookup;
 mod memory;
 pub mod policy;
 mod prefix;
@@ -101,14 +104,15 @@ mod v6;
 pub use address::Address;
 pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView, Target};
 pub use error::{FibError, PrefixError};
-pub use fib::{Fib, Shared};
+pub use fib::Fib;
+pub use left_right::{InTwo, LeftRight};
+pub use lookup::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS};
 pub use memory::region::{Place, Region};
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
-pub use reader::{Handle, InPlace, Reader};
+pub use reader::{Handle, InPlace, Reader, Shared};
 pub use rib::Rib;
 pub use sync::epoch::{Domain, Participant, Pinned, Standing};
-pub use sync::left_right::{InTwo, LeftRight};
-pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Memory, Structure, Table};
+pub use table::{Memory, Structure, Table};
 pub use v4::compact16::{Compact16, Compact16Core};
 pub use v4::rank24::{Rank24, Rank24Core, Rank24Layout};
 pub use v6::lines6::Lines6;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::address::Address;
+use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup, MISS, in_batches};
 use crate::sync::epoch::{Domain, Participant, Pinned};
-use crate::table::{AdjacencyIndex, Lookup, MISS, in_batches};
+use crate::table::Structure;
 
 /// The way to what lookups walk. Threads share it; to look they need an announcement.
 pub trait Handle<A: Address>: Clone + Send + Sync + 'static {
@@ -16,6 +18,23 @@ pub trait Handle<A: Address>: Clone + Send + Sync + 'static {
 
     /// The table, for as long as the announcement stands. None if it is made in another domain.
     fn under<'a>(&'a self, pinned: &'a Pinned<'_>) -> Option<&'a Self::Table>;
+}
+
+/// A structure whose lookups may run on other threads while its owner changes it.
+pub trait Shared<A: Address>: Structure<A> {
+    /// The way that workers take to it.
+    type Handle: Handle<A>;
+
+    /// An empty structure that is read under the announcements of a domain.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    fn in_domain(domain: &Domain) -> Result<Self, FibError>
+    where
+        Self: Sized;
+
+    /// The way to this structure.
+    fn handle(&self) -> Self::Handle;
 }
 
 /// The way to a structure whose owner changes it in place.
@@ -117,9 +136,10 @@ impl<A: Address, H: Handle<A>> Lookup<A> for Reader<H> {
 mod tests {
     use super::*;
     use crate::error::FibError;
-    use crate::fib::{Fib, Shared};
+    use crate::fib::Fib;
+    use crate::lookup::{BATCH_MAX, MISS};
     use crate::prefix::Prefix;
-    use crate::table::{BATCH_MAX, MISS, Structure, Table};
+    use crate::table::{Structure, Table};
     use crate::v4::compact16::Compact16;
     use crate::v4::rank24::Rank24;
     use crate::v6::lines6::Lines6;

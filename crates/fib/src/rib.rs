@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::address::Address;
+use crate::lookup::{AdjacencyIndex, Change, Lookup, MISS};
 use crate::prefix::Prefix;
-use crate::table::{AdjacencyIndex, Change, Lookup, MISS};
 
 /// Routes sorted by prefix. Control-path only; lookups cost a few tree searches.
 #[derive(Clone, Debug)]

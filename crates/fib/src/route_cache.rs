@@ -6,7 +6,7 @@
 //! threshold garbage is collected, the longest unused first.
 
 use crate::address::Address;
-use crate::table::AdjacencyIndex;
+use crate::lookup::AdjacencyIndex;
 
 /// What a packet is looked up by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! From routes to runs: the address space cut where the longest match changes.
 
 use crate::address::Address;
+use crate::lookup::{AdjacencyIndex, MISS};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, MISS};
 
 /// A run being collected: not emitted before the next start is known, so that equal neighbours merge.
 struct Merger<A, F> {

@@ -2,7 +2,7 @@
 
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, reads};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
+use causeway_engine::{Conf, Counter, Cx, Element, Error, Invalid, Run, Spec};
 use causeway_packet::{BATCH, Batch, PacketType};
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ fn source(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for TraceSource {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Element for TraceSource {
         Run::Worked
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.count.get().to_string())
     }
 }
@@ -122,7 +122,7 @@ fn sink(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for PullSink {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Element for PullSink {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.count.get().to_string())
     }
 }

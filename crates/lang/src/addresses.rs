@@ -66,6 +66,9 @@ fn dotted(text: &str) -> Option<Vec<u8>> {
 }
 
 /// An IPv4 address: exactly four decimal bytes.
+///
+/// # Errors
+/// [`ValueError::InvalidAddress`]: `text` is none.
 pub fn ip(text: &str) -> Result<Ipv4Addr, ValueError> {
     let bytes: [u8; 4] = dotted(text).and_then(|b| b.try_into().ok()).ok_or(IP)?;
     Ok(bytes.into())
@@ -73,6 +76,9 @@ pub fn ip(text: &str) -> Result<Ipv4Addr, ValueError> {
 
 /// An IPv4 prefix: `a.b.c.d/len`, `a.b/len` with missing bytes zero, or `address/mask`. With `allow_bare`, an
 /// address alone stands for a prefix of 32 bits.
+///
+/// # Errors
+/// [`ValueError::InvalidAddress`]: `text` is none.
 pub fn ip_prefix(text: &str, allow_bare: bool) -> Result<Prefix4, ValueError> {
     let Some((address, mask)) = text.split_once('/') else {
         let address = ip(text).map_err(|_| PREFIX)?;
@@ -95,11 +101,17 @@ fn prefix_length(text: &str, most: u8) -> Option<u8> {
 }
 
 /// An IPv6 address in the forms of RFC 4291 section 2.2.
+///
+/// # Errors
+/// [`ValueError::InvalidAddress`]: `text` is none.
 pub fn ip6(text: &str) -> Result<Ipv6Addr, ValueError> {
     text.parse().map_err(|_| IP6)
 }
 
 /// An IPv6 prefix: `address/len`; with `allow_bare`, an address alone stands for 128 bits.
+///
+/// # Errors
+/// [`ValueError::InvalidAddress`]: `text` is none.
 pub fn ip6_prefix(text: &str, allow_bare: bool) -> Result<Prefix6, ValueError> {
     let (address, len) = match text.split_once('/') {
         Some((address, len)) => {
@@ -119,6 +131,9 @@ fn mask_length(text: &str) -> Option<u8> {
 }
 
 /// An Ethernet address: six groups of one or two hexadecimal digits, all separated by `:` or all by `-`.
+///
+/// # Errors
+/// [`ValueError::InvalidAddress`]: `text` is none.
 pub fn ether(text: &str) -> Result<EtherAddress, ValueError> {
     let separator = if text.contains(':') { ':' } else { '-' };
     let groups: Option<Vec<u8>> = text
@@ -197,6 +212,9 @@ const SERVICES: &[(&str, bool, bool, u16)] = &[
 ];
 
 /// A TCP or UDP port: a number or a service's name.
+///
+/// # Errors
+/// [`ValueError::Parse`]: `text` is neither.
 pub fn port(text: &str, transport: Transport) -> Result<u16, ValueError> {
     let over = |&&(name, tcp, udp, _): &&(&str, bool, bool, u16)| {
         name == text && if transport == Transport::Tcp { tcp } else { udp }
@@ -234,6 +252,9 @@ const PROTOCOLS: &[(&str, u8)] = &[
 ];
 
 /// An IP protocol: a number or a name.
+///
+/// # Errors
+/// [`ValueError::InvalidNumber`] or [`ValueError::OutOfRange`]: `text` is no name, and no number of eight bits.
 pub fn protocol(text: &str) -> Result<u8, ValueError> {
     let is = |name: &str| name == text || name.to_ascii_uppercase() == text;
     match PROTOCOLS.iter().find(|(name, _)| is(name)) {

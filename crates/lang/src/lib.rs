@@ -33,7 +33,7 @@
 //! every diagnostic about a place carries its [`Span`]; a graph without errors names every element once, has no
 //! connection twice, and every port index in it is one the element has.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::missing_errors_doc))]
 
 pub mod addresses;
 pub mod archive;
@@ -141,6 +141,9 @@ pub struct Failed {
 
 /// Parses, flattens and checks a configuration file. Errors of the first two phases are reported together; the graph
 /// is checked only if there are none.
+///
+/// # Errors
+/// The text is wrong: all that is to be said of it, with what it warns of.
 pub fn compile(
     name: &str,
     bytes: &[u8],
@@ -152,6 +155,9 @@ pub fn compile(
 }
 
 /// As [`compile`]; the flat graph becomes what `rewrite` makes of it before it is checked.
+///
+/// # Errors
+/// As of [`compile`].
 pub fn compile_with(
     name: &str,
     bytes: &[u8],

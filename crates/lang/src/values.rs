@@ -34,6 +34,9 @@ impl fmt::Display for ValueError {
 impl std::error::Error for ValueError {}
 
 /// A boolean: `0 1 true false t f yes no y n`, in lower case.
+///
+/// # Errors
+/// [`ValueError::Parse`]: `text` is none of these.
 pub fn boolean(text: &str) -> Result<bool, ValueError> {
     match text {
         "1" | "true" | "t" | "yes" | "y" => Ok(true),
@@ -44,6 +47,9 @@ pub fn boolean(text: &str) -> Result<bool, ValueError> {
 
 /// An integer from `low` to `high`: optional sign, then decimal, `0x` hexadecimal, `0b` binary or leading-zero
 /// octal digits, with single underscores allowed between digits.
+///
+/// # Errors
+/// [`ValueError::InvalidNumber`] or [`ValueError::OutOfRange`].
 pub fn integer(text: &str, low: i128, high: i128) -> Result<i128, ValueError> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -77,22 +83,34 @@ fn without_underscores(text: &str, radix: u32) -> Option<String> {
 }
 
 /// An unsigned 32-bit integer.
+///
+/// # Errors
+/// As of [`integer`].
 pub fn unsigned_32(text: &str) -> Result<u32, ValueError> {
     integer(text, 0, u32::MAX.into()).map(|v| v as u32)
 }
 
 /// A signed 32-bit integer.
+///
+/// # Errors
+/// As of [`integer`].
 pub fn signed_32(text: &str) -> Result<i32, ValueError> {
     integer(text, i32::MIN.into(), i32::MAX.into()).map(|v| v as i32)
 }
 
 /// An unsigned 64-bit integer.
+///
+/// # Errors
+/// As of [`integer`].
 pub fn unsigned_64(text: &str) -> Result<u64, ValueError> {
     integer(text, 0, u64::MAX.into()).map(|v| v as u64)
 }
 
 /// A decimal number with optional fraction and exponent, times `scale`, rounded to the nearest integer (halves
 /// away from zero). Exact: no binary fraction is involved.
+///
+/// # Errors
+/// [`ValueError::InvalidNumber`] or [`ValueError::TooLarge`].
 pub fn scaled(text: &str, scale: u64) -> Result<i128, ValueError> {
     let (mantissa, exponent) = decimal(text)?;
     let product = mantissa.checked_mul(i128::from(scale)).ok_or(ValueError::TooLarge)?;
@@ -112,6 +130,9 @@ pub fn scaled(text: &str, scale: u64) -> Result<i128, ValueError> {
 }
 
 /// A real number.
+///
+/// # Errors
+/// [`ValueError::InvalidNumber`].
 pub fn real(text: &str) -> Result<f64, ValueError> {
     decimal(text).or_else(|e| if e == ValueError::TooLarge { Ok((0, 0)) } else { Err(e) })?;
     text.replace('_', "").parse().map_err(|_| ValueError::InvalidNumber)
@@ -165,6 +186,9 @@ pub const MILLISECOND_NS: u64 = 1_000_000;
 
 /// A non-negative time in nanoseconds: a number and optionally `s sec`, with prefix `m u n`, or `m min h hr d day`.
 /// Without a unit the number counts units of `default_unit_ns`.
+///
+/// # Errors
+/// [`ValueError::Parse`]: no number, a negative one or no unit; [`ValueError::TooLarge`].
 pub fn time_ns(text: &str, default_unit_ns: u64) -> Result<u64, ValueError> {
     let (number, unit) = split_unit(text);
     let unit_ns = match unit {
@@ -193,6 +217,9 @@ fn unsigned_scaled(number: &str, scale: u64) -> Result<u64, ValueError> {
 
 /// A bandwidth in bytes a second: a number and optionally a unit, `bps b/s baud` for bits or `Bps B/s` for bytes,
 /// with prefix `k K M G` for powers of a thousand. Without a unit the number counts bytes a second.
+///
+/// # Errors
+/// [`ValueError::Parse`]: no number, a negative one or no unit; [`ValueError::TooLarge`].
 pub fn bandwidth_bytes_per_s(text: &str) -> Result<u64, ValueError> {
     let (number, unit) = split_unit(text);
     let (factor, base) = match unit.as_bytes().first() {
@@ -212,11 +239,17 @@ pub fn bandwidth_bytes_per_s(text: &str) -> Result<u64, ValueError> {
 }
 
 /// A string: one word, quotes removed; blanks and commas must be quoted.
+///
+/// # Errors
+/// [`ValueError::Parse`]: several words.
 pub fn string(text: &str) -> Result<String, ValueError> {
     string_bytes(text).map(|b| String::from_utf8_lossy(&b).into_owned())
 }
 
 /// As [`string`], to bytes, which `\<…>` may set to anything.
+///
+/// # Errors
+/// [`ValueError::Parse`]: several words.
 pub fn string_bytes(text: &str) -> Result<Vec<u8>, ValueError> {
     match crate::args::split_words(text).as_slice() {
         [] => Ok(vec![]),
@@ -226,12 +259,18 @@ pub fn string_bytes(text: &str) -> Result<Vec<u8>, ValueError> {
 }
 
 /// A word: as a string, but not empty and without blanks even in quotes.
+///
+/// # Errors
+/// [`ValueError::Parse`]: no word, or several.
 pub fn word(text: &str) -> Result<String, ValueError> {
     let value = string(text)?;
     if value.is_empty() || value.contains(char::is_whitespace) { Err(ValueError::Parse) } else { Ok(value) }
 }
 
 /// A file name: a string in which a leading `~/` stands for `home` and `//` for `/`. `-` is left to the element.
+///
+/// # Errors
+/// [`ValueError::Parse`]: no word, or several.
 pub fn filename(text: &str, home: Option<&str>) -> Result<String, ValueError> {
     let mut name = string(text)?;
     if name.is_empty() {

@@ -1,13 +1,9 @@
 //! The format.
 
+use crate::format::{FORMAT, VERSION};
 use crate::{Error, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-
-/// What a document's `format` says.
-pub const FORMAT: &str = "causeway-results";
-/// Version of the format. It changes whenever an older reader would misread a document.
-pub const VERSION: u32 = 1;
 
 /// Everything that one run gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

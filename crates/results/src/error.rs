@@ -1,6 +1,6 @@
 //! What can be wrong with a document.
 
-use crate::document::{FORMAT, VERSION};
+use crate::format::{FORMAT, VERSION};
 use std::fmt;
 
 /// Why a document cannot be read or written.

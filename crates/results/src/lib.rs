@@ -33,12 +33,14 @@ pub mod chart;
 pub mod csv;
 mod document;
 mod error;
+mod format;
 pub mod html;
 mod machine;
 pub mod markdown;
 pub mod stats;
 pub mod traffic;
 
-pub use document::{Axis, Document, FORMAT, Measurement, Run, Series, Source, VERSION};
+pub use document::{Axis, Document, Measurement, Run, Series, Source};
 pub use error::Error;
+pub use format::{FORMAT, VERSION};
 pub use machine::Machine;

@@ -2,6 +2,7 @@
 
 use super::options::Invocation;
 use crate::control::Question;
+use crate::explained::Explained;
 use crate::logger::answer;
 use crate::output;
 use crate::session::Session;
@@ -25,7 +26,7 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
             match value(session, &handler) {
                 Ok(value) => values.push((handler, value)),
                 Err(why) => {
-                    answer(&why);
+                    answer(&why.to_string());
                     code = ExitCode::FAILURE;
                 }
             }
@@ -49,14 +50,14 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
 }
 
 /// The value of `handler`, or why there is none.
-fn value(session: &mut Session, handler: &str) -> Result<String, String> {
+fn value(session: &mut Session, handler: &str) -> Result<String, Explained> {
     match session.answer(Question::Read(handler.to_owned(), String::new())) {
         Ok(value) => Ok(value),
         // What Click's handlers say of their errors nobody hears there.
         Err(HandlerError::Failed(_)) => Ok(String::new()),
-        Err(HandlerError::NoHandler(_)) => Err(format!("no '{handler}' handler\n")),
-        Err(HandlerError::WriteOnly(_)) => Err(format!("'{handler}' is a write handler\n")),
-        Err(other) => Err(why_not(handler, &other)),
+        Err(HandlerError::NoHandler(_)) => Err(Explained::from(format!("no '{handler}' handler\n"))),
+        Err(HandlerError::WriteOnly(_)) => Err(Explained::from(format!("'{handler}' is a write handler\n"))),
+        Err(other) => Err(Explained::from(why_not(handler, &other))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Click's command line.
 
 use crate::load::{self, Source};
+use anyhow::{Result, anyhow, bail};
 use causeway_engine::clock::SIMULATED_START_NS;
 use std::path::PathBuf;
 
@@ -52,7 +53,7 @@ pub(super) struct Invocation {
 pub(super) enum Parsed {
     Run(Box<Invocation>),
     Print(String),
-    Wrong(String),
+    Wrong(anyhow::Error),
 }
 
 /// Options that take a value, by their short and long names.
@@ -106,7 +107,7 @@ pub(super) fn parse(args: &[String]) -> Parsed {
 }
 
 /// The long option that begins with `name`, if it is one alone.
-fn in_full(name: &str) -> Result<&'static str, String> {
+fn in_full(name: &str) -> Result<&'static str> {
     let all = || WITH_VALUE.iter().chain(FLAGS).map(|(_, long)| *long);
     if let Some(exact) = all().find(|long| *long == name) {
         return Ok(exact);
@@ -114,8 +115,8 @@ fn in_full(name: &str) -> Result<&'static str, String> {
     let mut found = all().filter(|long| long.starts_with(name));
     match (found.next(), found.next()) {
         (Some(long), None) => Ok(long),
-        (Some(_), Some(_)) => Err(format!("click: option '--{name}' is ambiguous")),
-        (None, _) => Err(format!("click: unrecognized option '--{name}'")),
+        (Some(_), Some(_)) => bail!("click: option '--{name}' is ambiguous"),
+        (None, _) => bail!("click: unrecognized option '--{name}'"),
     }
 }
 
@@ -124,18 +125,18 @@ fn cluster(
     invocation: &mut Invocation,
     word: &str,
     args: &mut std::slice::Iter<'_, String>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>> {
     for (i, c) in word.char_indices() {
         let rest = &word[i + c.len_utf8()..];
         if let Some((_, long)) = WITH_VALUE.iter().find(|(short, _)| *short == c) {
             let value = (!rest.is_empty()).then(|| rest.to_owned());
             if value.is_none() && args.len() == 0 {
-                return Err(format!("click: '-{c}' requires an argument"));
+                bail!("click: '-{c}' requires an argument");
             }
             return option(invocation, long, value, args);
         }
         let Some((_, long)) = FLAGS.iter().find(|(short, _)| *short == c) else {
-            return Err(format!("click: unrecognized option '-{c}'"));
+            bail!("click: unrecognized option '-{c}'");
         };
         // A number behind it is its value.
         let value =
@@ -156,11 +157,13 @@ fn option(
     name: &str,
     value: Option<String>,
     args: &mut std::slice::Iter<'_, String>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>> {
     let takes_value = WITH_VALUE.iter().any(|(_, long)| *long == name);
     let text = match (takes_value, value) {
         (true, Some(v)) => v,
-        (true, None) => args.next().cloned().ok_or(format!("click: '--{name}' requires an argument"))?,
+        (true, None) => {
+            args.next().cloned().ok_or_else(|| anyhow!("click: '--{name}' requires an argument"))?
+        }
         (false, v) => v.unwrap_or_default(),
     };
     match name {
@@ -169,10 +172,11 @@ fn option(
         }
         "threads" => {
             let n = text.parse().ok().filter(|n| (1..=1_024).contains(n));
-            i.threads = n.ok_or(format!("click: '--threads' expects a number from 1, not '{text}'"))?;
+            i.threads =
+                n.ok_or_else(|| anyhow!("click: '--threads' expects a number from 1, not '{text}'"))?;
         }
         "port" if !is_port(&text) => {
-            return Err(format!("click: '--port' expects a TCP port number, not '{text}'"));
+            bail!("click: '--port' expects a TCP port number, not '{text}'");
         }
         "port" => i.ports.push(text),
         "unix-socket" => i.unix_sockets.push(text.into()),
@@ -187,7 +191,7 @@ fn option(
         "no-affinity" | "no-cpu" => i.affinity = None,
         "affinity" | "cpu" => {
             let first = if text.is_empty() { Ok(0) } else { text.parse() };
-            let wrong = |_| format!("click: '--{name}' expects the number of a processor, not '{text}'");
+            let wrong = |_| anyhow!("click: '--{name}' expects the number of a processor, not '{text}'");
             i.affinity = Some(first.map_err(wrong)?);
         }
         "simtime" | "simulation-time" => {
@@ -196,14 +200,14 @@ fn option(
             } else {
                 Some(
                     text.parse::<f64>()
-                        .map_err(|_| format!("click: '--simtime' expects a time in seconds, not '{text}'"))?,
+                        .map_err(|_| anyhow!("click: '--simtime' expects a time in seconds, not '{text}'"))?,
                 )
             };
             i.simulated_ns = Some(seconds.map_or(SIMULATED_START_NS, |s| (s * 1e9) as u64));
         }
         "version" => return Ok(Some(format!("click (Causeway) {}\n", env!("CARGO_PKG_VERSION")))),
         "help" => return Ok(Some(USAGE.to_owned())),
-        _ => return Err(format!("click: unrecognized option '--{name}'")),
+        _ => bail!("click: unrecognized option '--{name}'"),
     }
     Ok(None)
 }
@@ -218,14 +222,14 @@ fn file(name: &str) -> Source {
     if name == "-" { Source::Stdin } else { Source::File(name.into()) }
 }
 
-fn set_source(i: &mut Invocation, source: Source) -> Result<(), String> {
+fn set_source(i: &mut Invocation, source: Source) -> Result<()> {
     match i.source.replace(source) {
         None => Ok(()),
-        Some(_) => Err("router configuration specified twice".to_owned()),
+        Some(_) => bail!("router configuration specified twice"),
     }
 }
 
-fn positional(i: &mut Invocation, arg: &str) -> Result<Option<String>, String> {
+fn positional(i: &mut Invocation, arg: &str) -> Result<Option<String>> {
     let is_name = |n: &str| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match arg.split_once('=').filter(|(n, _)| is_name(n)) {
         Some((name, value)) => i.params.push((name.to_owned(), value.to_owned())),
@@ -242,7 +246,8 @@ mod tests {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         match parse(&args) {
             Parsed::Run(i) => *i,
-            Parsed::Print(t) | Parsed::Wrong(t) => panic!("{t}"),
+            Parsed::Print(text) => panic!("{text}"),
+            Parsed::Wrong(why) => panic!("{why}"),
         }
     }
 
@@ -273,7 +278,7 @@ mod tests {
         let wrong = |line: &str| {
             let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             match parse(&args) {
-                Parsed::Wrong(t) => t,
+                Parsed::Wrong(why) => why.to_string(),
                 _ => panic!("accepted: {line}"),
             }
         };

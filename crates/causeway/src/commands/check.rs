@@ -12,15 +12,15 @@ use std::process::ExitCode;
 /// Checks a configuration: its text, its graph, and the arguments of every element. Devices are not opened.
 pub fn check(args: &CheckArgs) -> Result<ExitCode> {
     let library = causeway_elements::library();
-    if let Err(text) = load::set_patterns(&args.patterns, &library) {
-        return Ok(fail(&text));
+    if let Err(why) = load::set_patterns(&args.patterns, &library) {
+        return Ok(fail(why));
     }
     let loaded = match load::load(&source(&args.source), &library, &args.define, Style::Human) {
         Ok(loaded) => loaded,
-        Err(text) => return Ok(fail(&text)),
+        Err(why) => return Ok(fail(why)),
     };
     if let Err(e) = Router::check(&library, &loaded.plan, &Options::default()) {
-        return Ok(fail(&loaded.explain(&e)));
+        return Ok(fail(loaded.explain(&e)));
     }
     if args.flat {
         output::print(loaded.flat())?;

@@ -9,7 +9,8 @@ mod ports;
 mod report;
 
 use crate::cli::DoctorArgs;
-use crate::{control, leftovers, output, privileges};
+use crate::control::{self, leftovers};
+use crate::{output, privileges};
 use anyhow::Result;
 use report::{Check, Report};
 use std::process::ExitCode;

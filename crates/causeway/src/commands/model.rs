@@ -95,7 +95,7 @@ fn what_if(args: &WhatIfArgs) -> Result<ExitCode> {
         let library = causeway_elements::library();
         match load::load(&Source::File(file.clone()), &library, &args.define, Style::Human) {
             Ok(loaded) => plan.graph = Some(graph(file, loaded.plan, &plan)?),
-            Err(text) => return Ok(fail(&text)),
+            Err(why) => return Ok(fail(why)),
         }
     }
     let answer = plans::ask(&plan, args.seed, args.packet)?;

@@ -1,7 +1,7 @@
 //! What the kernel is asked for by calls that take unsafe code.
 
-use super::ports::Port;
 use crate::control::routers_here;
+use crate::ports::Port;
 use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Attachment, Program};
 use causeway_netio::front::{is_a_bystander, is_of_a_front};

@@ -6,7 +6,6 @@
 //! port may do, [`driver`] forwards before the graph what needs none, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
 //! [`way`] says how it comes to its place: a free one, or that of a router that runs; [`started`] takes it.
 
-mod attendant;
 mod checks;
 mod classes;
 mod driver;
@@ -19,18 +18,16 @@ mod started;
 mod tables;
 mod way;
 
-pub use attendant::Attendant;
-pub use classes::{Mask, speed};
-
-use super::ports::{self, Port, Replaced};
 use super::probe::Probe;
 use super::{REFUSED, fail, run};
+use crate::attendant::Present;
 use crate::cli::{Attach, UpArgs};
-use crate::control::{self, Claim, Listener};
+use crate::control::{self, Claim, Listener, leftovers};
 use crate::lease::Lease;
-use crate::leftovers;
 use crate::load::{self, Source, Style};
 use crate::output;
+use crate::place;
+use crate::ports::{self, Port, Replaced};
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled, OpenPorts, PORTS};
@@ -170,10 +167,10 @@ fn forward(args: UpArgs, classes: Classes, ports: &[Port], rooted: Rooted) -> Re
         Ok(loaded) => {
             run::run_loaded(loaded, &place, args.runtime, start, |session| starting.finish(session))
         }
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     };
     // Who is handing over undoes nothing, or all.
-    run::Place::end(place);
+    place::Place::end(place);
     drop((meter, inspector, follower));
     ended
 }
@@ -226,7 +223,7 @@ fn as_root(args: &UpArgs, ports: &[Port], probe: Probe, known: Vec<Finding>) -> 
     if let Some(service) = Service::find() {
         let socket = args.runtime.socket.as_deref();
         // Who takes over is handed the socket that is there.
-        listener = socket.filter(|_| !args.take_over).map(run::listen).transpose()?;
+        listener = socket.filter(|_| !args.take_over).map(place::listen).transpose()?;
         let become_it = |its_dir| service.become_it().map(|()| its_dir);
         match control::open_service_dir(service.uid).and_then(become_it) {
             Ok(its_dir) => {
@@ -248,7 +245,7 @@ struct Kept {
     /// What the elements find.
     persistent: Persistent,
     /// The ports that are to be attached, whenever they change.
-    changes: Receiver<Vec<attendant::Present>>,
+    changes: Receiver<Vec<Present>>,
     follower: Follower,
     inspector: Inspector,
     /// What is forwarded in the driver, and how that is counted.

@@ -1,7 +1,7 @@
 //! Names of routers: each belongs to one process at a time.
 
+use super::leftovers;
 use super::record::{Record, Undo, all, path, upgrade_socket};
-use crate::leftovers;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};

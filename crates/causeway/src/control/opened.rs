@@ -5,8 +5,8 @@ use super::socket::Listener;
 use super::watch::{Watch, Watched};
 use super::{Ask, Entrance, Question};
 use causeway_elements::control::{CONTROL, ControlPlace, OpenControl, OpenedControl};
-use causeway_engine::Persistent;
 use causeway_engine::handler::HandlerError;
+use causeway_engine::{Error, Persistent};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -59,27 +59,27 @@ impl Opener {
 }
 
 impl OpenControl for Opener {
-    fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, String> {
+    fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, Error> {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.retain(|_, socket| socket.strong_count() > 0);
         if let Some(socket) = sockets.get(place).and_then(Weak::upgrade) {
             return Ok(Box::new(Part(socket)));
         }
         let listener = match place {
-            ControlPlace::Tcp { address, or_next } => {
-                Listener::tcp(*address, *or_next).map_err(|e| format!("port {}: {e}", address.port()))
+            ControlPlace::Tcp { address, or_next } => Listener::tcp(*address, *or_next)
+                .map_err(|e| Error::caused_by(e).of(format_args!("port {}", address.port()))),
+            ControlPlace::Unix(path) => {
+                Listener::unix(path).map_err(|e| Error::caused_by(e).of(path.display()))
             }
-            ControlPlace::Unix(path) => Listener::unix(path).map_err(|e| format!("{}: {e}", path.display())),
-            ControlPlace::Given(descriptor) => {
-                Listener::given(*descriptor).map_err(|e| format!("descriptor {descriptor}: {e}"))
-            }
+            ControlPlace::Given(descriptor) => Listener::given(*descriptor)
+                .map_err(|e| Error::caused_by(e).of(format_args!("descriptor {descriptor}"))),
         }?;
         if let (ControlPlace::Tcp { address, .. }, Some(port)) = (place, listener.port()) {
             say_who_may_connect(SocketAddr::new(address.ip(), port));
         }
         let gate = Arc::new(Gate { desk: self.desk.clone(), ..Gate::default() });
-        let entrance = Entrance::new().map_err(|e| e.to_string())?;
-        serve(&listener, entrance, gate.clone()).map_err(|e| e.to_string())?;
+        let entrance = Entrance::new().map_err(Error::caused_by)?;
+        serve(&listener, entrance, gate.clone()).map_err(Error::caused_by)?;
         let socket = Arc::new(Socket { listener, gate });
         sockets.insert(place.clone(), Arc::downgrade(&socket));
         Ok(Box::new(Part(socket)))

@@ -5,6 +5,7 @@ use super::input::Input;
 use super::protocol::{self, Ask, Reply};
 use super::socket::Listener;
 use super::watch::{self, Request};
+use causeway_engine::Error;
 use rustix::net::{Shutdown, shutdown};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -117,7 +118,7 @@ fn client(
     input: &mut Input<impl Read>,
     output: &mut impl Write,
     router: &dyn Ask,
-) -> io::Result<Option<Result<Request, String>>> {
+) -> io::Result<Option<Result<Request, Error>>> {
     output.write_all(protocol::GREETING.as_bytes())?;
     while let Some(line) = input.line()? {
         if let Some(request) = Request::of_line(&line) {

@@ -7,6 +7,7 @@
 
 use super::protocol::Ask;
 use super::server::Stream;
+use causeway_engine::Error;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::Bytes;
 use causeway_engine::watch::capture::{Capture, Captured};
@@ -98,16 +99,16 @@ impl Request {
     }
 
     /// What a line asks for; `None` if it is another command.
-    pub fn of_line(line: &str) -> Option<Result<Request, String>> {
+    pub fn of_line(line: &str) -> Option<Result<Request, Error>> {
         let (command, request) = line.trim().split_once(char::is_whitespace)?;
         command.eq_ignore_ascii_case("WATCH").then(|| {
-            let request: Value = serde_json::from_str(request).map_err(|e| e.to_string())?;
+            let request: Value = serde_json::from_str(request).map_err(Error::caused_by)?;
             let watch = Watch::of_json(&request);
-            let watch = watch.ok_or_else(|| "neither a capture nor a trace".to_owned())?;
+            let watch = watch.ok_or_else(|| Error::new("neither a capture nor a trace"))?;
             let time = match &request["seconds"] {
                 Value::Null => None,
                 seconds => Some(seconds.as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok()))
-                    .map(|time| time.ok_or_else(|| format!("{seconds} is no number of seconds")))
+                    .map(|time| time.ok_or_else(|| Error::new(format!("{seconds} is no number of seconds"))))
                     .transpose()?,
             };
             Ok(Request { watch, time })
@@ -131,7 +132,7 @@ impl Watch {
 /// Carries out the command until the client goes or there is nothing more to see. `answers` is called in a thread of its
 /// own, and is to call what it is given for each line that the client sends, until that has gone.
 pub fn serve<S: Stream>(
-    request: Result<Request, String>,
+    request: Result<Request, Error>,
     mut output: S,
     router: &dyn Ask,
     answers: impl FnOnce(&dyn Fn()) + Send + 'static,

@@ -8,6 +8,7 @@ use super::metadata;
 use super::part::{Part, door, is_asked};
 use super::routes::{Copied, Texts};
 use super::tallies::{Of, Tallies};
+use anyhow::{Context, Result, bail};
 use causeway_bpf::{Program, ProgramKind, action};
 use causeway_elements::devices::Entry;
 use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
@@ -54,15 +55,6 @@ struct Wanted<'a> {
     devices: BTreeMap<usize, u32>,
     ifindex: u32,
     mac: [u8; 6],
-}
-
-/// Why there is no program.
-struct Failed(String);
-
-impl From<causeway_bpf::Error> for Failed {
-    fn from(error: causeway_bpf::Error) -> Failed {
-        Failed(error.to_string())
-    }
 }
 
 impl Port {
@@ -120,7 +112,8 @@ impl Port {
                 self.again = Again::default();
                 log::info!(code = "driver"; "{}: {part}", self.interface);
             }
-            Err(Failed(why)) => {
+            Err(why) => {
+                let why = format!("{why:#}");
                 if self.again.failed(monotonic_ns(), &why) {
                     log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
                 }
@@ -186,10 +179,10 @@ impl Port {
         router: &Router,
         plan: &Plan,
         mut wanted: Wanted<'_>,
-    ) -> Result<(), Failed> {
+    ) -> Result<()> {
         let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, means.copies.of(text)?)));
-        let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
-        let tables = tables.map_err(|why| Failed(format!("a routing table cannot be copied: {why}")))?;
+        let tables =
+            tables.collect::<Result<BTreeMap<_, _>>>().context("a routing table cannot be copied")?;
         let few = wanted.few.iter().map(|&element| Ok((element, Few::new()?)));
         let few = few.collect::<causeway_bpf::Result<BTreeMap<_, _>>>()?;
         let counters = Counters::new()?;
@@ -220,7 +213,7 @@ impl Port {
         };
         let compiled = compile(&graph, &options)?;
         if let Some(why) = metadata::obstacle(&compiled, means.metadata) {
-            return Err(Failed(why));
+            bail!(why);
         }
         for (node, why) in &compiled.left {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
@@ -239,7 +232,7 @@ impl Port {
         self.place(means, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
     }
 
-    fn place(&mut self, means: &mut Means, program: Arc<Program>, running: Running) -> Result<(), Failed> {
+    fn place(&mut self, means: &mut Means, program: Arc<Program>, running: Running) -> Result<()> {
         means.front.set_graph(front::Place::Xdp, running.ifindex, Some(program))?;
         let before = self.running.replace(running);
         if let Some(before) = before {

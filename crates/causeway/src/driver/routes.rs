@@ -1,5 +1,6 @@
 //! Routing tables of elements, copied to memory that programs read.
 
+use anyhow::{Context, Result, bail};
 use causeway_engine::handler::HandlerError;
 use causeway_engine::{NoAnswer, Plan, Router};
 use causeway_fastpath::{Hop, Hops, NextHops, Routes, SharedRegion, Table, Trie};
@@ -23,7 +24,7 @@ pub struct Copies(Vec<Weak<Copied>>);
 
 impl Copies {
     /// The copy of the table whose handler `table` says this.
-    pub fn of(&mut self, text: &str) -> Result<Arc<Copied>, String> {
+    pub fn of(&mut self, text: &str) -> Result<Arc<Copied>> {
         self.0.retain(|copy| copy.strong_count() > 0);
         let mut there = self.0.iter().filter_map(Weak::upgrade);
         if let Some(copy) = there.find(|copy| copy.text == text) {
@@ -114,25 +115,24 @@ impl Texts {
 
 impl Copied {
     /// Copies the table whose handler `table` says this.
-    fn new(text: &str) -> Result<Copied, String> {
-        let listed = read(text).ok_or("it is too long, or no table of routes")?;
-        let mut hops = Hops::new(HOPS).map_err(|e| e.to_string())?;
-        let region = |bytes| SharedRegion::new(bytes).map(Arc::new).map_err(|e| e.to_string());
-        let full = |e: causeway_fib::FibError| e.to_string();
+    fn new(text: &str) -> Result<Copied> {
+        let listed = read(text).context("it is too long, or no table of routes")?;
+        let mut hops = Hops::new(HOPS)?;
+        let region = |bytes| SharedRegion::new(bytes).map(Arc::new);
         let (memory, walk) = match listed {
             Listed::V4(routes) => {
                 let memory = region(LAYOUT.bytes())?;
-                let structure = Rank24::in_region(LAYOUT, memory.clone(), &Domain::new()).map_err(full)?;
+                let structure = Rank24::in_region(LAYOUT, memory.clone(), &Domain::new())?;
                 let mut fib = Fib::with_structure(structure);
-                fib.load(&numbered(routes, &mut hops, |gateway| [gateway.into(), 0])?).map_err(full)?;
+                fib.load(&numbered(routes, &mut hops, |gateway| [gateway.into(), 0])?)?;
                 (memory, Walk::V4(Box::new(fib)))
             }
             Listed::V6(routes) => {
                 let memory = region(LAYOUT6.bytes())?;
-                let structure = Lines6::in_region(LAYOUT6, memory.clone(), &Domain::new()).map_err(full)?;
+                let structure = Lines6::in_region(LAYOUT6, memory.clone(), &Domain::new())?;
                 let mut fib = Fib::with_structure(structure);
                 let halves = |gateway: u128| [(gateway >> 64) as u64, gateway as u64];
-                fib.load(&numbered(routes, &mut hops, halves)?).map_err(full)?;
+                fib.load(&numbered(routes, &mut hops, halves)?)?;
                 (memory, Walk::V6(Box::new(fib)))
             }
         };
@@ -155,7 +155,7 @@ fn numbered<A: Copy + Default + Eq + std::hash::Hash>(
     routes: Vec<(Prefix<A>, A, u16)>,
     hops: &mut Hops,
     words: impl Fn(A) -> [u64; 2],
-) -> Result<Vec<(Prefix<A>, u32)>, String> {
+) -> Result<Vec<(Prefix<A>, u32)>> {
     let mut known: HashMap<(A, u16), u32> = HashMap::new();
     for &(_, gateway, output) in &routes {
         // 0 is what is found where there is no route.
@@ -167,7 +167,7 @@ fn numbered<A: Copy + Default + Eq + std::hash::Hash>(
         }
     }
     if known.len() as u32 >= HOPS {
-        return Err("its routes lead to too many gateways".to_owned());
+        bail!("its routes lead to too many gateways");
     }
     Ok(routes.into_iter().map(|(prefix, gateway, output)| (prefix, known[&(gateway, output)])).collect())
 }
@@ -235,9 +235,9 @@ mod tests {
             hops => drop(hops.expect("next hops")),
         }
         let most = HOPS as usize - 1;
-        assert_eq!(Copied::new(&many(most)).err(), None);
-        let why = Copied::new(&many(most + 1)).err();
-        assert_eq!(why.as_deref(), Some("its routes lead to too many gateways"));
+        assert!(Copied::new(&many(most)).is_ok());
+        let why = Copied::new(&many(most + 1)).err().expect("too many");
+        assert_eq!(why.to_string(), "its routes lead to too many gateways");
     }
 
     #[test]

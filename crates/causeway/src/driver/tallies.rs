@@ -120,7 +120,7 @@ impl Owed {
 mod tests {
     use super::*;
     use crate::load::{self, Source, Style};
-    use causeway_engine::{Conf, Cx, Element, Invalid, Options, Spec};
+    use causeway_engine::{Conf, Cx, Element, Error, Invalid, Options, Spec};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     impl Element for Sticks {
-        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
             cx.set_timer(0, 0);
             Ok(())
         }

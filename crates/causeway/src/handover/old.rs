@@ -7,14 +7,14 @@ use super::message::{Line, Missing};
 use super::peer::Peer;
 use super::progress::Patience;
 use super::{AT_TCX, CODE, VERSION, queues};
-use crate::commands::run::Place;
-use crate::commands::up::Attendant;
+use crate::attendant::Attendant;
 use crate::control::Listener;
 use crate::drain::drain;
 use crate::lease::Objector;
+use crate::place::Place;
 use crate::service_manager;
 use crate::signals::ORDERLY;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use causeway_bpf::XdpLink;
 use causeway_engine::Pulse;
 use causeway_netio::front::Front;
@@ -111,7 +111,7 @@ impl Old {
         let pid = peer.pid.as_raw_nonzero();
         if let Err(why) = refusal(&hello["hello"], &self.running.ports, &peer) {
             log::warn!(code = CODE; "process {pid} wants to take over, and is refused: {why}");
-            drop(line.send(&json!({ "refused": why }), &[]));
+            drop(line.send(&json!({ "refused": why.to_string() }), &[]));
             return;
         }
         let version = hello["hello"]["causeway"].as_str().unwrap_or("unknown");
@@ -169,7 +169,7 @@ impl Old {
                 Err(_) if place.has_ended() => return offload::restore(),
                 Err(_) if left > 0 => std::thread::sleep(PAUSE),
                 // The attendant tries on.
-                Err(why) => log::error!(code = CODE; "{}", why.trim().replace('\n', "; ")),
+                Err(why) => log::error!(code = CODE; "{}", why.to_string().trim().replace('\n', "; ")),
             }
         }
         drop(attendant);
@@ -292,16 +292,16 @@ fn has_those_at_xdp(ports: &[(&str, bool)], others: &[(&str, bool)]) -> bool {
 }
 
 /// Why a process that says this may not take over a router with these ports.
-fn refusal(hello: &Value, ports: &[(String, bool)], peer: &Peer) -> Result<(), String> {
+fn refusal(hello: &Value, ports: &[(String, bool)], peer: &Peer) -> Result<()> {
     let version = hello["version"].as_u64();
     if version != Some(VERSION) {
         let theirs = version.map_or("none".to_owned(), |version| version.to_string());
-        return Err(format!(
+        bail!(
             "it speaks version {theirs} of the protocol and not {VERSION}: stop this router, and start the other"
-        ));
+        );
     }
     if !peer.is_same_user() {
-        return Err("it runs as another user".to_owned());
+        bail!("it runs as another user");
     }
     // Nothing is handed over of ports at tcx: they may come, go, and have been at XDP.
     let wanted = hello["ports"].as_array().map_or(&[][..], Vec::as_slice).iter();
@@ -313,16 +313,14 @@ fn refusal(hello: &Value, ports: &[(String, bool)], peer: &Peer) -> Result<(), S
             let names: Vec<&str> = ports.iter().map(|(name, _)| *name).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         });
-        return Err(format!(
+        bail!(
             "its ports are {wanted}, and not {own}, of which those at XDP must be the same: \
              stop this router, and start the other"
-        ));
+        );
     }
     let manager = std::env::var("NOTIFY_SOCKET").ok();
     if manager.is_some() && (hello["manager"].as_str() != manager.as_deref() || !peer.is_same_service()) {
-        return Err(
-            "this router is a service, and the other would be none: `systemctl reload causeway`".to_owned()
-        );
+        bail!("this router is a service, and the other would be none: `systemctl reload causeway`");
     }
     Ok(())
 }

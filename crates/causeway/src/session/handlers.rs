@@ -3,9 +3,9 @@
 use super::Session;
 use crate::control::Question;
 use crate::metrics;
-use causeway_engine::Edge;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::spec::Access;
+use causeway_engine::{Edge, Error};
 
 /// An edge with what passed it: packets, and bytes while they are counted.
 fn edge_line(edge: &Edge) -> String {
@@ -131,9 +131,8 @@ impl Session {
             "metrics" => match metrics::Format::by_name(argument) {
                 Some(format) => metrics::text(&self.router, format)?,
                 None => {
-                    return Err(HandlerError::Failed(format!(
-                        "'{argument}' is no format; they are prometheus and openmetrics"
-                    )));
+                    let what = format!("'{argument}' is no format; they are prometheus and openmetrics");
+                    return Err(HandlerError::Failed(Error::new(what)));
                 }
             },
             "stop" | "meter" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
@@ -160,7 +159,7 @@ impl Session {
                     self.metered = None;
                     Ok(self.router.meter(false)?)
                 }
-                other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
+                other => Err(HandlerError::Failed(Error::new(format!("'{other}': write true or false")))),
             },
             "timewarp" => {
                 let speed = self.texts.speed(value).map_err(HandlerError::Failed)?;
@@ -168,7 +167,9 @@ impl Session {
                 self.texts.set_timewarp(speed);
                 Ok(())
             }
-            "hotconfig" if self.reconfigurable => self.swap(value).map_err(HandlerError::Failed),
+            "hotconfig" if self.reconfigurable => {
+                self.swap(value).map_err(|why| HandlerError::Failed(Error::caused_by(why)))
+            }
             "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
             _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {
                 Err(HandlerError::ReadOnly(handler.to_owned()))

@@ -1,7 +1,7 @@
 //! A session without interfaces.
 
 use super::*;
-use causeway_engine::{Cx, Element, Run, Spec};
+use causeway_engine::{Cx, Element, Error, Run, Spec};
 
 /// Panics when its task runs.
 static PANICS: Spec = Spec { name: "Panics", ports: "0/0", build: |_| Ok(Box::new(Panics)), ..Spec::DEFAULT };
@@ -9,7 +9,7 @@ static PANICS: Spec = Spec { name: "Panics", ports: "0/0", build: |_| Ok(Box::ne
 struct Panics;
 
 impl Element for Panics {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }

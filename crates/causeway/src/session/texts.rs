@@ -2,7 +2,7 @@
 
 use crate::load::Loaded;
 use causeway_engine::spec::Access;
-use causeway_engine::{Globals, Library};
+use causeway_engine::{Error, Globals, Library};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,12 +37,12 @@ impl Texts {
     }
 
     /// How many times as fast as the machine's time is to go, from what is written to `timewarp`.
-    pub fn speed(&self, value: &str) -> Result<f64, String> {
+    pub fn speed(&self, value: &str) -> Result<f64, Error> {
         if self.get("timewarp").as_deref() == Some(SIMULATED) {
-            return Err("time is simulated, and goes as fast as it can".to_owned());
+            return Err(Error::new("time is simulated, and goes as fast as it can"));
         }
         let speed = value.trim().parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
-        speed.ok_or_else(|| format!("'{}': write a number above 0", value.trim()))
+        speed.ok_or_else(|| Error::new(format!("'{}': write a number above 0", value.trim())))
     }
 
     /// Time goes at this speed from now on.
@@ -87,15 +87,15 @@ impl Globals for Texts {
         }
     }
 
-    fn read(&self, name: &str, _arg: &str) -> Result<String, String> {
-        self.get(name).ok_or_else(|| format!("no '{name}' read handler"))
+    fn read(&self, name: &str, _arg: &str) -> Result<String, Error> {
+        self.get(name).ok_or_else(|| Error::new(format!("no '{name}' read handler")))
     }
 
-    fn write(&self, name: &str, value: &str) -> Result<(), String> {
+    fn write(&self, name: &str, value: &str) -> Result<(), Error> {
         let handler = match name {
             "hotconfig" if self.reconfigurable => "hotconfig",
             "timewarp" => self.speed(value).map(|_| "timewarp")?,
-            _ => return Err(format!("no '{name}' write handler")),
+            _ => return Err(Error::new(format!("no '{name}' write handler"))),
         };
         (self.write.lock().unwrap_or_else(PoisonError::into_inner))(handler, value.to_owned());
         Ok(())

@@ -5,6 +5,7 @@
 
 use crate::net::{Net, Router, wait_for};
 use crate::netlink::{self, Change, Listener, churn};
+use crate::throughput::median;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Ipv4Addr;
@@ -126,11 +127,6 @@ fn once(net: &Net, changes: &[Change], marker: u32, router: Option<&Router>) -> 
 
 fn marked(marker: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(netlink::prefix(marker)) + 1)
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 #[test]

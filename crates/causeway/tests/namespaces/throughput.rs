@@ -56,7 +56,8 @@ impl Load {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The value in the middle, or the higher one of two; sorts them.
+pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -79,8 +80,8 @@ pub fn table(net: &Net, args: &str) -> String {
         }
     }
     for (load, alone, beside) in outcomes {
-        let rate = |of: &[Outcome]| median(of.iter().map(|o| o.gbit_s).collect());
-        let again = |of: &[Outcome]| median(of.iter().map(|o| o.retransmits as f64).collect());
+        let rate = |of: &[Outcome]| median(&mut of.iter().map(|o| o.gbit_s).collect::<Vec<_>>());
+        let again = |of: &[Outcome]| median(&mut of.iter().map(|o| o.retransmits as f64).collect::<Vec<_>>());
         let (kernel, causeway) = (rate(&alone), rate(&beside));
         let _ = writeln!(
             text,

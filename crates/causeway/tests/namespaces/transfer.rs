@@ -1,6 +1,7 @@
 //! Transfers from host `a` to host `b`, of which every octet is compared.
 
 use crate::net::{Net, open_port};
+use fastrand::Rng;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
@@ -11,20 +12,6 @@ use std::time::Duration;
 const PORT: u16 = 5000;
 /// How long nothing may move.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Octets that look like nothing in particular (xorshift).
-struct Noise(u64);
-
-impl Noise {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            chunk.copy_from_slice(&self.0.to_ne_bytes()[..chunk.len()]);
-        }
-    }
-}
 
 fn address(target: &str) -> SocketAddr {
     SocketAddr::new(target.parse::<IpAddr>().expect("an address"), PORT)
@@ -81,7 +68,7 @@ fn take_stream(mut stream: TcpStream) -> (usize, u64) {
 
 fn give_stream(mut stream: TcpStream, seed: u64, length: usize) -> (usize, u64) {
     stream.set_write_timeout(Some(PATIENCE)).expect("timeout");
-    let (mut noise, mut sum, mut bytes) = (Noise(seed), DefaultHasher::new(), vec![0; 1 << 16]);
+    let (mut noise, mut sum, mut bytes) = (Rng::with_seed(seed), DefaultHasher::new(), vec![0; 1 << 16]);
     for begin in (0..length).step_by(bytes.len()) {
         let n = bytes.len().min(length - begin);
         noise.fill(&mut bytes[..n]);
@@ -97,7 +84,7 @@ pub fn datagrams(net: &Net, target: &str, n: usize) {
     let (bound, listens) = channel();
     let payload = |i: usize| {
         let mut bytes = vec![0; 1 + i * 7 % 1_400];
-        Noise(i as u64 + 1).fill(&mut bytes);
+        Rng::with_seed(i as u64).fill(&mut bytes);
         bytes
     };
     let receiver = net.spawn("b", move || {

@@ -260,11 +260,11 @@ impl AggregateCounter {
         }
     }
 
-    fn write_file(&self, name: &str, format: Format) -> Result<(), String> {
+    fn write_file(&self, name: &str, format: Format) -> Result<(), Error> {
         AggregateFile { format, banner: &self.banner, counts: self.sorted(), total: self.count }.write(name)
     }
 
-    fn set_limit(value: &str, handler: &str, cx: &Cx<'_>) -> Result<Limit, String> {
+    fn set_limit(value: &str, handler: &str, cx: &Cx<'_>) -> Result<Limit, Error> {
         let value = value.trim();
         if value.is_empty() {
             return Ok(None);
@@ -279,7 +279,7 @@ impl AggregateCounter {
 }
 
 impl Element for AggregateCounter {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         for (_, act) in [&self.aggregates, &self.counts].into_iter().flatten() {
             if let Act::Call(call) = act {
                 call.check(cx)?;
@@ -300,7 +300,7 @@ impl Element for AggregateCounter {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let shown = |limit: &Limit| match limit {
             Some((n, act)) => format!("{n} {}", act.text(cx.name())),
             None => String::new(),
@@ -317,7 +317,7 @@ impl Element for AggregateCounter {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let format = match handler {
             "freeze" => {
                 self.frozen = cx.value(handler, value)?;

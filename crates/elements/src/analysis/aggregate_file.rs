@@ -1,6 +1,7 @@
 //! Files of aggregates and their counts.
 
 use crate::real;
+use causeway_engine::Error;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -25,12 +26,12 @@ pub(super) struct AggregateFile<'b> {
 
 impl AggregateFile<'_> {
     /// Writes the file called `name`; `-` is standard output.
-    pub fn write(&self, name: &str) -> Result<(), String> {
+    pub fn write(&self, name: &str) -> Result<(), Error> {
         let done = match name {
             "-" => self.write_to(&mut io::stdout().lock()),
             name => std::fs::File::create(name).and_then(|file| self.write_to(&mut io::BufWriter::new(file))),
         };
-        done.map_err(|e| format!("{name}: {e}"))
+        done.map_err(|e| Error::caused_by(e).of(name))
     }
 
     fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -56,7 +56,7 @@ impl AggregateFirst {
 }
 
 impl Element for AggregateFirst {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.subscription = self.notifier.subscribe(cx)?;
         Ok(())
     }

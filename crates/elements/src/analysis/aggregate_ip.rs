@@ -86,7 +86,7 @@ impl Element for AggregateIP {
         Verdict::Pass
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "header" => self.field.base.name(),
             "bit_offset" => self.field.offset.to_string(),

@@ -359,12 +359,11 @@ impl AggregateIPFlows {
 }
 
 impl Element for AggregateIPFlows {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let pulls = cx.pulls_from(0);
         if self.fragments == Some(true) && pulls {
-            return Err(
-                "'FRAGMENTS true' is incompatible with pull; run this element in a push context".to_owned()
-            );
+            let what = "'FRAGMENTS true' is incompatible with pull; run this element in a push context";
+            return Err(Error::new(what));
         }
         self.fragments.get_or_insert(!pulls);
         if !self.source_name.is_empty() {
@@ -396,11 +395,11 @@ impl Element for AggregateIPFlows {
         batch.filter_map(|packet| self.handle(packet, cx));
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.evicted.to_string())
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.sweep(u64::MAX, cx);
         Ok(())
     }

@@ -144,7 +144,7 @@ impl AggregateLast {
 }
 
 impl Element for AggregateLast {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.subscription = self.notifier.subscribe(cx)?;
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Element for AggregateLast {
         Run::Sleep
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.clearing = true;
         cx.wake();
         Ok(())

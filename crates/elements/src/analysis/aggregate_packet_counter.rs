@@ -102,7 +102,7 @@ impl Element for AggregatePacketCounter {
         batch.iter().for_each(|packet| self.count(port, packet));
     }
 
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         if handler == "refused" {
             return Ok(self.refused.to_string());
         }
@@ -125,7 +125,7 @@ impl Element for AggregatePacketCounter {
         Ok(numbers.iter().map(|number| format!("{number}\n")).collect())
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         while let Some((_, id)) = self.counts.next(0) {
             self.counts.remove(id);
         }

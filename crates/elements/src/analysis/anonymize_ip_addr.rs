@@ -146,7 +146,7 @@ impl AnonymizeIPAddr {
 }
 
 impl Element for AnonymizeIPAddr {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.nodes = Vec::with_capacity(2 * ROOM + 1);
         let class_mask = !u32::MAX.checked_shr(self.class).unwrap_or(0);
         let mut root = Node { input: 1, output: cx.rng().u32(..), children: [0; 2] };

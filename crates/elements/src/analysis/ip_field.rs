@@ -1,6 +1,7 @@
 //! Fields of IP packets by name or place, as `tcp flags`, `ip src/8` or `ip[8:2] & 0x3f0` name them.
 
 use crate::nat::{get_u16, get_u32};
+use causeway_engine::Error;
 use causeway_lang::values;
 use causeway_packet::Packet;
 use causeway_packet::wire::protocol;
@@ -128,7 +129,7 @@ fn tokens(text: &str) -> Vec<String> {
 
 impl IpField {
     /// Reads a specification.
-    pub fn parse(text: &str) -> Result<IpField, String> {
+    pub fn parse(text: &str) -> Result<IpField, Error> {
         let all = tokens(text);
         let words: Vec<&str> = all.iter().map(String::as_str).collect();
         let number = |word: &str| values::unsigned_32(word).ok();
@@ -145,7 +146,7 @@ impl IpField {
             ["transp", rest @ ..] => (Base::Transport, rest),
             ["data" | "payload", rest @ ..] => (Base::Data, rest),
             rest @ ["sport" | "dport", ..] => (Base::Ports, rest),
-            _ => return Err(SYNTAX.to_owned()),
+            _ => return Err(Error::new(SYNTAX)),
         };
         let named = |word: &&&str| base.named().iter().find(|(name, ..)| *name == **word);
         let (field, rest) = match rest.first().as_ref().and_then(named) {
@@ -161,19 +162,19 @@ impl IpField {
         };
         let (place, rest) = place(rest, &number)?;
         let field = match (field, place) {
-            (None, None) => return Err(SYNTAX.to_owned()),
+            (None, None) => return Err(Error::new(SYNTAX)),
             (None, Some((offset, length))) => IpField { base, offset, length },
             (Some(field), None) => field,
             (Some(field), Some((offset, length))) if offset + length <= field.length => {
                 IpField { offset: field.offset + offset, length, ..field }
             }
-            _ => return Err(SYNTAX.to_owned()),
+            _ => return Err(Error::new(SYNTAX)),
         };
         field.masked(rest, &number)
     }
 
     /// The part of the field that `/ N` or `& MASK` leaves.
-    fn masked(self, rest: &[&str], number: &dyn Fn(&str) -> Option<u32>) -> Result<IpField, String> {
+    fn masked(self, rest: &[&str], number: &dyn Fn(&str) -> Option<u32>) -> Result<IpField, Error> {
         let (field, rest) = match rest {
             ["/", n, rest @ ..] => {
                 let length = number(n).filter(|n| (1..=self.length).contains(n)).ok_or(BAD_MASK)?;
@@ -193,10 +194,10 @@ impl IpField {
                         length: high - low,
                         ..field
                     }),
-                    false => Err(BAD_MASK.to_owned()),
+                    false => Err(Error::new(BAD_MASK)),
                 }
             }
-            _ => Err("garbage after field specification".to_owned()),
+            _ => Err(Error::new("garbage after field specification")),
         }
     }
 
@@ -235,16 +236,13 @@ impl IpField {
 type Placed<'w, 't> = (Option<(u32, u32)>, &'w [&'t str]);
 
 /// `[OFFSET]`, `[OFFSET:LENGTH]`, `[FIRST-LAST]` in bytes, or between `{}` in bits: offset and length in bits.
-fn place<'w, 't>(
-    rest: &'w [&'t str],
-    number: &dyn Fn(&str) -> Option<u32>,
-) -> Result<Placed<'w, 't>, String> {
+fn place<'w, 't>(rest: &'w [&'t str], number: &dyn Fn(&str) -> Option<u32>) -> Result<Placed<'w, 't>, Error> {
     let (unit, close) = match rest.first() {
         Some(&"[") => (8, "]"),
         Some(&"{") => (1, "}"),
         _ => return Ok((None, rest)),
     };
-    let bad = || SYNTAX.to_owned();
+    let bad = || Error::new(SYNTAX);
     let (first, length, rest) = match rest {
         [_, first, end, rest @ ..] if *end == close => (number(first), Some(1), rest),
         [_, first, ":" | ",", length, end, rest @ ..] if *end == close => {

@@ -37,7 +37,7 @@ impl Ended {
 pub(crate) struct Notifier(pub Option<String>);
 
 impl Value for Notifier {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         Ok(Notifier(Some(text.trim().to_owned())))
     }
 
@@ -86,10 +86,11 @@ pub(crate) struct Subscription {
 
 impl Notifier {
     /// Listens, if there is somebody to listen to.
-    pub fn subscribe(&self, cx: &mut Cx<'_>) -> Result<Option<Subscription>, String> {
+    pub fn subscribe(&self, cx: &mut Cx<'_>) -> Result<Option<Subscription>, Error> {
         let Some(name) = &self.0 else { return Ok(None) };
         let (notifier, own) = (cx.find_peer(name)?, cx.find_peer(&own_name(cx))?);
-        let ended = ended_of(cx, notifier).ok_or_else(|| format!("{name} is not an AggregateNotifier"))?;
+        let ended = ended_of(cx, notifier)
+            .ok_or_else(|| Error::new(format!("{name} is not an AggregateNotifier")))?;
         ended.listeners.push((own, Vec::new()));
         Ok(Some(Subscription { notifier, place: ended.listeners.len() - 1 }))
     }

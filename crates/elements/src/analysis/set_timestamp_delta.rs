@@ -65,13 +65,13 @@ impl Element for SetTimestampDelta {
         Verdict::Pass
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let mut text = String::new();
         print_time(self.first_ns, &mut text);
         Ok(text + "\n")
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.first_ns = 0;
         Ok(())
     }

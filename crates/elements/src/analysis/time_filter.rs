@@ -144,7 +144,7 @@ impl TimeFilter {
         }
     }
 
-    fn set(&mut self, handler: &str, value: &str, cx: &Cx<'_>) -> Result<(), String> {
+    fn set(&mut self, handler: &str, value: &str, cx: &Cx<'_>) -> Result<(), Error> {
         let Nanoseconds(ns) = cx.value(handler, value).map_err(|_| "expected time")?;
         if handler == "end" && self.range_ns.is_none() {
             self.end = Point::At(ns);
@@ -174,7 +174,7 @@ impl TimeFilter {
 }
 
 impl Element for TimeFilter {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if matches!((self.start, self.end), (Point::Delay(_), _) | (_, Point::Delay(_))) {
             let now_ns = cx.now_ns();
             for point in [&mut self.start, &mut self.end] {
@@ -201,7 +201,7 @@ impl Element for TimeFilter {
         (ns < self.range(ns).1).or_divert(1, Reason::Late)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let (start_ns, end_ns) = self.shown();
         let end_ns = end_ns.min(NEVER_NS);
         let mut text = String::new();
@@ -216,7 +216,7 @@ impl Element for TimeFilter {
         Ok(text)
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.set(handler, value, cx)
     }
 }

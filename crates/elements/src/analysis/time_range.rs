@@ -48,7 +48,7 @@ impl Element for TimeRange {
         Verdict::Pass
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let mut text = String::new();
         match handler {
             "first" => print_time(self.first_ns, &mut text),
@@ -68,7 +68,7 @@ impl Element for TimeRange {
         Ok(text)
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         (self.first_ns, self.last_ns) = (0, 0);
         Ok(())
     }

@@ -113,7 +113,7 @@ impl Element for TimeSortedSched {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.well_ordered.to_string())
     }
 

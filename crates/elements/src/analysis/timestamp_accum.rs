@@ -35,7 +35,7 @@ impl Element for TimestampAccum {
         Verdict::Pass
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let seconds = self.sum_ns as f64 / 1e9;
         Ok(match handler {
             "count" => self.count.to_string(),
@@ -44,7 +44,7 @@ impl Element for TimestampAccum {
         })
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         (self.count, self.sum_ns) = (0, 0);
         Ok(())
     }

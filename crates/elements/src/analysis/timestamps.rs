@@ -1,8 +1,8 @@
 //! Which of a packet's times is meant, and times that may be negative.
 
 use crate::traces::fields::view::{first_timestamp_ns, set_first_timestamp_ns};
-use causeway_engine::Scope;
 use causeway_engine::value::{Nanoseconds, Value};
+use causeway_engine::{Error, Scope};
 use causeway_packet::Packet;
 
 /// One of the times of `packet`.
@@ -23,10 +23,10 @@ pub(super) fn set_time_ns(packet: &mut Packet, first: bool, ns: u64) {
 pub(super) struct Signed(pub i64);
 
 impl Value for Signed {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let Nanoseconds(ns) = Nanoseconds::parse(size, scope)?;
-        i64::try_from(ns).map(|ns| Signed(sign * ns)).map_err(|_| "out of range".to_owned())
+        i64::try_from(ns).map(|ns| Signed(sign * ns)).map_err(|_| Error::new("out of range"))
     }
 
     fn placeholder() -> Self {

@@ -2,6 +2,7 @@
 
 use super::aggregate_ip_flows::Flow;
 use crate::out_file::{Losses, OutFile};
+use causeway_engine::Error;
 use std::io::{self, BufWriter, Write};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ fn seconds(ns: u64) -> String {
 
 impl TraceInfo {
     /// Opens the file called `name`; `-` is standard output.
-    pub fn open(name: &str, source: Option<String>, losses: Arc<Losses>) -> Result<TraceInfo, String> {
+    pub fn open(name: &str, source: Option<String>, losses: Arc<Losses>) -> Result<TraceInfo, Error> {
         let ready = if name == "-" { None } else { Some(OutFile::open(name)?) };
         let source = source.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty());
         Ok(TraceInfo { name: name.to_owned(), ready, out: None, source, losses })

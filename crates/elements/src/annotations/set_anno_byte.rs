@@ -46,7 +46,7 @@ impl Element for SetAnnoByte {
         Some(self)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.anno.offset.to_string())
     }
 }

@@ -182,7 +182,7 @@ impl CoDel {
 }
 
 impl Element for CoDel {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.stored = queues(&self.own.queues.0, cx)?;
         self.show(cx);
         Ok(())
@@ -204,7 +204,7 @@ impl Element for CoDel {
         Some(&mut self.own)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "queues" => lines(&self.stored),
             _ => {

@@ -1,6 +1,6 @@
 //! Active queue management: dropping early, so that queues stay short.
 
-use causeway_engine::{Conf, Cx, Spec, Stored};
+use causeway_engine::{Conf, Cx, Error, Spec, Stored};
 
 mod codel;
 mod red;
@@ -9,12 +9,12 @@ mod red;
 pub(crate) const SPECS: &[&Spec] = &[&red::ADAPTIVE, &codel::SPEC, &red::SPEC];
 
 /// The queues called `names`, or the nearest ones if there are no names.
-fn queues(names: &[String], cx: &Cx<'_>) -> Result<Vec<Stored>, String> {
+fn queues(names: &[String], cx: &Cx<'_>) -> Result<Vec<Stored>, Error> {
     let found = match names {
         [] => cx.nearest_stores(),
         _ => names.iter().map(|name| cx.store(name)).collect::<Result<_, _>>()?,
     };
-    if found.is_empty() { Err("no nearby Queues".to_owned()) } else { Ok(found) }
+    if found.is_empty() { Err(Error::new("no nearby Queues")) } else { Ok(found) }
 }
 
 /// Complains of those of `names` that no element has. What the `config` handler writes is read where the elements are not

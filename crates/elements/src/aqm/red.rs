@@ -146,15 +146,14 @@ fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Own {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Error> {
         self.p.check("MAX_P")?;
-        Err(match self {
+        Err(Error::new(match self {
             _ if self.max > 0xffff => "MAX_THRESH must be <= 65535",
             _ if self.min > self.max => "MIN_THRESH must be <= MAX_THRESH",
             _ if self.stability > 16 => "STABILITY must be between 0 and 16",
             _ => return Ok(()),
-        }
-        .to_owned())
+        }))
     }
 
     /// The probability of dropping at an average of `scaled` / 2^BITS, in whole parts as Click has it.
@@ -283,7 +282,7 @@ impl Red {
 }
 
 impl Element for Red {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.queues = queues(&self.own.queues.0, cx)?;
         self.show(cx);
         self.adapt_later(cx);
@@ -334,7 +333,7 @@ impl Element for Red {
         Some(&mut self.own)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let average = decimal(self.average.max(0) as u64, BITS);
         Ok(match handler {
             "min_thresh" => self.own.min.to_string(),
@@ -348,7 +347,7 @@ impl Element for Red {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let before = (self.own.min, self.own.max, self.own.p);
         match handler {
             "min_thresh" => self.own.min = cx.value(handler, value)?,

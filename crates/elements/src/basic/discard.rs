@@ -57,7 +57,7 @@ impl Element for Discard {
         b.finish()
     }
 
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.active && cx.pulls_from(0) {
             cx.wake();
         }

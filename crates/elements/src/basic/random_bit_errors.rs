@@ -27,12 +27,12 @@ enum Kind {
 }
 
 impl Value for Kind {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         match text {
             "flip" | "" => Ok(Kind::Flip),
             "set" => Ok(Kind::Set),
             "clear" => Ok(Kind::Clear),
-            _ => Err(format!("bad action '{text}' (must be 'set', 'clear', or 'flip')")),
+            _ => Err(Error::new(format!("bad action '{text}' (must be 'set', 'clear', or 'flip')"))),
         }
     }
 

@@ -45,7 +45,7 @@ impl TimedSink {
 }
 
 impl Element for TimedSink {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.wait(cx);
         Ok(())
     }

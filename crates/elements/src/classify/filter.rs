@@ -2,7 +2,7 @@
 
 use super::ip_expr;
 use super::program::{DROP, Goal, Program, bases};
-use causeway_engine::Names;
+use causeway_engine::{Error, Names};
 use causeway_packet::Packet;
 use causeway_packet::wire::ethernet::{Ethernet, ether_type};
 use causeway_packet::wire::ipv4::Ipv4;
@@ -12,7 +12,7 @@ use causeway_packet::wire::ipv4::Ipv4;
 ///
 /// # Errors
 /// What is wrong with the expression.
-pub fn packet_filter(text: &str) -> Result<impl Fn(&Packet) -> bool + Send + Sync + use<>, String> {
+pub fn packet_filter(text: &str) -> Result<impl Fn(&Packet) -> bool + Send + Sync + use<>, Error> {
     let names = Names::default();
     let expr = ip_expr::parse(text, &names.scope(""), &mut Vec::new())?;
     let program = Program::new(&[(expr, Goal::Output(0))]);

@@ -7,24 +7,24 @@ use super::expr::Expr;
 use super::ip_subject::Subject;
 use super::ip_test;
 use super::words::tokens;
-use causeway_engine::Scope;
+use causeway_engine::{Error, Scope};
 use causeway_lang::args::unquote;
 
 /// Parentheses and negations inside each other, at most.
 const DEPTH: usize = 100;
 
 /// Reads an expression; addresses may be names in `scope`. What is odd about it, but no error, goes to `warnings`.
-pub(crate) fn parse(text: &str, scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Expr, String> {
+pub(crate) fn parse(text: &str, scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Expr, Error> {
     let words = tokens(&unquote(text));
     let mut parser = Parser { words, at: 0, scope, last: Subject::default(), warnings: Vec::new(), depth: 0 };
     if parser.words.is_empty() {
-        return Err("empty pattern (should be '-')".to_owned());
+        return Err(Error::new("empty pattern (should be '-')"));
     }
     let expr = parser.ternary()?;
     warnings.append(&mut parser.warnings);
     match parser.peek() {
         None => Ok(expr),
-        Some(word) => Err(format!("syntax error near '{word}'")),
+        Some(word) => Err(Error::new(format!("syntax error near '{word}'"))),
     }
 }
 
@@ -66,8 +66,8 @@ impl Parser<'_> {
         taken
     }
 
-    pub(crate) fn expect(&mut self, word: &str) -> Result<(), String> {
-        if self.take(&[word]) { Ok(()) } else { Err(format!("'{word}' expected{}", self.here())) }
+    pub(crate) fn expect(&mut self, word: &str) -> Result<(), Error> {
+        if self.take(&[word]) { Ok(()) } else { Err(Error::new(format!("'{word}' expected{}", self.here()))) }
     }
 
     /// Where an error is, in words.
@@ -75,10 +75,10 @@ impl Parser<'_> {
         self.peek().map_or(" at the end".to_owned(), |w| format!(" before '{w}'"))
     }
 
-    fn ternary(&mut self) -> Result<Expr, String> {
+    fn ternary(&mut self) -> Result<Expr, Error> {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err("expression is nested too deeply".to_owned());
+            return Err(Error::new("expression is nested too deeply"));
         }
         let mut expr = self.or()?;
         if self.take(&["?"]) {
@@ -91,7 +91,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    fn or(&mut self) -> Result<Expr, String> {
+    fn or(&mut self) -> Result<Expr, Error> {
         let mut terms = vec![self.and()?];
         while self.take(&["or", "||"]) {
             terms.push(self.and()?);
@@ -99,7 +99,7 @@ impl Parser<'_> {
         Ok(if terms.len() == 1 { terms.remove(0) } else { Expr::Or(terms) })
     }
 
-    fn and(&mut self) -> Result<Expr, String> {
+    fn and(&mut self) -> Result<Expr, Error> {
         let mut factors = vec![self.factor()?];
         loop {
             let explicit = self.take(&["and", "&&"]);
@@ -111,7 +111,7 @@ impl Parser<'_> {
         Ok(if factors.len() == 1 { factors.remove(0) } else { Expr::And(factors) })
     }
 
-    fn factor(&mut self) -> Result<Expr, String> {
+    fn factor(&mut self) -> Result<Expr, Error> {
         let mut negate = false;
         while self.take(&["not", "!"]) {
             negate = !negate;

@@ -58,8 +58,8 @@ fn compile(
             "deny" | "drop" => Ok(Goal::Drop),
             _ => match action.parse() {
                 Ok(port) if port < outputs => Ok(Goal::Output(port)),
-                Ok(port) => Err(format!("slot '{port}' out of range")),
-                Err(_) => Err(format!("unknown slot ID '{action}'")),
+                Ok(port) => Err(Error::new(format!("slot '{port}' out of range"))),
+                Err(_) => Err(Error::new(format!("unknown slot ID '{action}'"))),
             },
         };
         // An action alone is for all packets.
@@ -98,14 +98,14 @@ impl Element for IpFilter {
         self.program.lower()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "config" { self.rules.clone() } else { self.program.to_string() })
     }
 
-    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let scope = self.names.scope(cx.name());
         let program =
-            compile(&split_args(value), cx.n_outputs(), &scope, &mut Vec::new()).map_err(|e| e.join("\n"))?;
+            compile(&split_args(value), cx.n_outputs(), &scope, &mut Vec::new()).map_err(Error::several)?;
         self.program = program;
         self.rules = value.to_owned();
         cx.set_config(value.to_owned());

@@ -3,6 +3,7 @@
 use super::expr::{Base, Field};
 use super::ip_expr::Parser;
 use super::ip_value::{self, Data};
+use causeway_engine::Error;
 use causeway_packet::wire::protocol;
 
 /// Which of the two ends of a packet a test is about.
@@ -139,7 +140,7 @@ pub(crate) enum Header {
 }
 
 /// Takes the words in front of a value.
-pub(crate) fn qualifiers(p: &mut Parser<'_>) -> Result<Subject, String> {
+pub(crate) fn qualifiers(p: &mut Parser<'_>) -> Result<Subject, Error> {
     let mut s = Subject::default();
     while let Some(word) = p.peek() {
         let kind = KINDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
@@ -151,7 +152,7 @@ pub(crate) fn qualifiers(p: &mut Parser<'_>) -> Result<Subject, String> {
         let header =
             [("ip", Header::Ip), ("ether", Header::Ether)].into_iter().find(|(name, _)| *name == word);
         match (kind, proto, header, word) {
-            (Some(_), ..) if s.kind.is_some() => return Err("type specified twice".to_owned()),
+            (Some(_), ..) if s.kind.is_some() => return Err(Error::new("type specified twice")),
             (Some(kind), ..) => {
                 s.kind = Some(kind);
                 s.set_proto(kind.owner())?;
@@ -160,7 +161,7 @@ pub(crate) fn qualifiers(p: &mut Parser<'_>) -> Result<Subject, String> {
             (_, _, Some((_, header)), _) if s.header.is_none() => s.header = Some(header),
             (.., "not" | "!") => s.negated = !s.negated,
             (.., "src" | "dst" | "dest") if s.ends.is_some() => {
-                return Err("'src' or 'dst' specified twice".to_owned());
+                return Err(Error::new("'src' or 'dst' specified twice"));
             }
             (.., "src" | "dst" | "dest") => {
                 s.ends = Some(ends(p));
@@ -177,9 +178,9 @@ pub(crate) fn qualifiers(p: &mut Parser<'_>) -> Result<Subject, String> {
 }
 
 impl Subject {
-    fn set_proto(&mut self, proto: Option<Proto>) -> Result<(), String> {
+    fn set_proto(&mut self, proto: Option<Proto>) -> Result<(), Error> {
         match (self.proto, proto) {
-            (Some(a), Some(b)) if a != b => Err("transport protocol specified twice".to_owned()),
+            (Some(a), Some(b)) if a != b => Err(Error::new("transport protocol specified twice")),
             (_, new) => {
                 self.proto = new.or(self.proto);
                 Ok(())
@@ -208,15 +209,15 @@ fn ends(p: &mut Parser<'_>) -> Ends {
 }
 
 /// `POS]`, `POS:LEN]` of the header of `proto`, behind the opening bracket.
-pub(crate) fn bytes(p: &mut Parser<'_>, proto: Option<Proto>) -> Result<Kind, String> {
+pub(crate) fn bytes(p: &mut Parser<'_>, proto: Option<Proto>) -> Result<Kind, Error> {
     let position = ip_value::number(&p.next().unwrap_or_default())?;
     let len = if p.take(&[":"]) { ip_value::number(&p.next().unwrap_or_default())? } else { 1 };
     p.expect("]")?;
     if !(1..=4).contains(&len) {
-        return Err("LEN in '[POS:LEN]' out of range, should be between 1 and 4".to_owned());
+        return Err(Error::new("LEN in '[POS:LEN]' out of range, should be between 1 and 4"));
     }
     if position > 2_044 || position / 4 != (position + len - 1) / 4 {
-        return Err(format!("field [{position}:{len}] does not fit in a single word"));
+        return Err(Error::new(format!("field [{position}:{len}] does not fit in a single word")));
     }
     let base = if proto.is_some() { Base::Transport } else { Base::Network };
     Ok(Kind::Field(Field::whole(base, position as u16, len as u8), proto))

@@ -7,6 +7,7 @@ use super::expr::{Against, Base, Expr, Field, Relation};
 use super::ip_expr::Parser;
 use super::ip_subject::{Ends, Header, KINDS, Kind, Proto, Subject, TCP, UDP, bytes, qualifiers};
 use super::ip_value::{self, Data};
+use causeway_engine::Error;
 use causeway_packet::wire::protocol;
 
 const RELATIONS: &[(&str, Relation)] = &[
@@ -28,7 +29,7 @@ const ECN: Field = Field::part(Base::Network, 1, 1, 3);
 type Mask = Option<Data>;
 
 /// Reads one test.
-pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Expr, String> {
+pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Expr, Error> {
     let before = std::mem::take(&mut p.last);
     let start = p.at();
     let here = p.here();
@@ -48,8 +49,8 @@ pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Expr, String> {
     }
     let data = data(p, subject)?;
     match (data, relation) {
-        (None, Some(_)) => return Err(format!("value expected{}", p.here())),
-        (None, None) if p.at() == start => return Err(format!("syntax error{here}")),
+        (None, Some(_)) => return Err(Error::new(format!("value expected{}", p.here()))),
+        (None, None) if p.at() == start => return Err(Error::new(format!("syntax error{here}"))),
         _ => {}
     }
     let test = Test { subject, mask, relation: relation.unwrap_or(Relation::Equal), data };
@@ -64,7 +65,7 @@ pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Expr, String> {
 }
 
 /// `& MASK`, if it is there.
-fn mask(p: &mut Parser<'_>, s: Subject) -> Result<Mask, String> {
+fn mask(p: &mut Parser<'_>, s: Subject) -> Result<Mask, Error> {
     if !p.take(&["&"]) {
         return Ok(None);
     }
@@ -73,7 +74,7 @@ fn mask(p: &mut Parser<'_>, s: Subject) -> Result<Mask, String> {
     let host = || ip_value::host(&word, p.scope).filter(|_| s.header != Some(Header::Ether)).map(Data::Host);
     let ether = || ip_value::ether(&word, p.scope).filter(|_| s.header != Some(Header::Ip)).map(Data::Ether);
     match number().or_else(host).or_else(ether) {
-        None => Err(format!("'{word}' is not a mask")),
+        None => Err(Error::new(format!("'{word}' is not a mask"))),
         Some(Data::Number(0) | Data::Host(0)) => {
             p.warnings.push("zero mask ignored".to_owned());
             Ok(None)
@@ -83,7 +84,7 @@ fn mask(p: &mut Parser<'_>, s: Subject) -> Result<Mask, String> {
 }
 
 /// The value, if one comes next.
-fn data(p: &mut Parser<'_>, s: Subject) -> Result<Option<Data>, String> {
+fn data(p: &mut Parser<'_>, s: Subject) -> Result<Option<Data>, Error> {
     let Some(word) = p.peek().map(str::to_owned) else { return Ok(None) };
     if KINDS.iter().any(|(name, _)| *name == word) {
         return Ok(None);
@@ -122,7 +123,7 @@ struct Test {
 
 impl Test {
     /// The test with what its value, or the one before, says of its subject.
-    fn settled(mut self, before: Subject) -> Result<Test, String> {
+    fn settled(mut self, before: Subject) -> Result<Test, Error> {
         let s = &mut self.subject;
         if s.kind.is_none() {
             let like_before = |s: &mut Subject| s.ends = s.ends.or(before.ends);
@@ -136,10 +137,10 @@ impl Test {
                 Some(Data::IcmpType(_)) => Kind::ICMP_TYPE,
                 Some(Data::Number(_)) => match before.kind {
                     Some(kind @ (Kind::Protocol | Kind::Port | Kind::Field(..))) => kind,
-                    _ => return Err("specify header field or 'port'".to_owned()),
+                    _ => return Err(Error::new("specify header field or 'port'")),
                 },
                 None if s.proto.is_some() => Kind::Protocol,
-                None => return Err("partial directive".to_owned()),
+                None => return Err(Error::new("partial directive")),
             };
             match kind {
                 Kind::Host | Kind::Net | Kind::Ether | Kind::TcpOption => like_before(s),
@@ -155,7 +156,7 @@ impl Test {
             || (s.header.is_none() && matches!(self.data, Some(Data::Ether(_))));
         s.kind = match s.kind {
             Some(Kind::Host | Kind::Ether) if ether => Some(Kind::Ether),
-            Some(_) if ether => return Err("'ether' goes with addresses only".to_owned()),
+            Some(_) if ether => return Err(Error::new("'ether' goes with addresses only")),
             kind => kind,
         };
         Ok(self)
@@ -167,11 +168,11 @@ impl Test {
     }
 
     /// An error about the test.
-    fn error(&self, why: impl std::fmt::Display) -> String {
-        format!("'{}': {why}", self.subject.name())
+    fn error(&self, why: impl Into<String>) -> Error {
+        Error::new(why).of(format_args!("'{}'", self.subject.name()))
     }
 
-    fn expr(&self, warnings: &mut Vec<String>) -> Result<Expr, String> {
+    fn expr(&self, warnings: &mut Vec<String>) -> Result<Expr, Error> {
         let s = self.subject;
         let kind = s.kind.unwrap_or(Kind::Protocol);
         let (proto, expr) = match kind {
@@ -222,7 +223,7 @@ impl Test {
         Ok(guarded(kind, proto, expr))
     }
 
-    fn number(&self) -> Result<u32, String> {
+    fn number(&self) -> Result<u32, Error> {
         match self.data {
             Some(Data::Number(n)) => Ok(n),
             _ => Err(self.error("value missing")),
@@ -240,7 +241,7 @@ impl Test {
     }
 
     /// `expr`, or the other one if the relation is "not equal"; others make no sense of addresses.
-    fn related(&self, expr: Expr) -> Result<Expr, String> {
+    fn related(&self, expr: Expr) -> Result<Expr, Error> {
         match self.relation {
             Relation::Equal => Ok(expr),
             Relation::Different => Ok(expr.other()),
@@ -248,7 +249,7 @@ impl Test {
         }
     }
 
-    fn host(&self) -> Result<Expr, String> {
+    fn host(&self) -> Result<Expr, Error> {
         let (value, own) = match self.data {
             Some(Data::Host(address)) if self.subject.kind != Some(Kind::Net) => (address, u32::MAX),
             Some(Data::Net(address, mask)) if self.subject.kind == Some(Kind::Net) => (address, mask),
@@ -263,7 +264,7 @@ impl Test {
         self.related(self.ends(at(12), at(16)))
     }
 
-    fn ether(&self) -> Result<Expr, String> {
+    fn ether(&self) -> Result<Expr, Error> {
         let (Some(Data::Ether(address)), None | Some(Data::Ether(_))) = (self.data, self.mask) else {
             return Err(self.error("address missing"));
         };
@@ -273,7 +274,7 @@ impl Test {
     }
 
     /// A protocol by itself guards the test that it is.
-    fn protocol(&self, warnings: &mut Vec<String>) -> Result<(Option<Proto>, Expr), String> {
+    fn protocol(&self, warnings: &mut Vec<String>) -> Result<(Option<Proto>, Expr), Error> {
         let said = match self.data {
             Some(Data::Protocol(proto)) => Some(proto),
             Some(Data::Number(n)) => {
@@ -294,13 +295,13 @@ impl Test {
     }
 
     /// The comparison of a field with `value`, or that of the two fields of both ends.
-    fn compared(&self, fields: &[Field], value: u32, warnings: &mut Vec<String>) -> Result<Expr, String> {
+    fn compared(&self, fields: &[Field], value: u32, warnings: &mut Vec<String>) -> Result<Expr, Error> {
         let Some(&first) = fields.first() else { return Ok(Expr::Const(true)) };
         let most = match self.mask {
             None => first.max(),
             Some(Data::Number(mask)) if mask & !first.max() == 0 => mask,
             Some(Data::Number(_)) => {
-                return Err(self.error(format_args!("mask out of range, bound 0x{:X}", first.max())));
+                return Err(self.error(format!("mask out of range, bound 0x{:X}", first.max())));
             }
             Some(_) => return Err(self.error("bad mask")),
         };
@@ -312,7 +313,7 @@ impl Test {
                 return Ok(Expr::Const(c));
             }
             Against::Value { above: false, value, .. } if value > first.max() => {
-                return Err(self.error(format_args!("out of range, bound {}", first.max())));
+                return Err(self.error(format!("out of range, bound {}", first.max())));
             }
             Against::Value { above, value, negated } => (above, value, negated),
         };

@@ -2,8 +2,8 @@
 
 use super::ip_subject::{Kind, Proto};
 use crate::icmp::names;
-use causeway_engine::Scope;
 use causeway_engine::value::{Ether, Prefix4, Value};
+use causeway_engine::{Error, Scope};
 use causeway_lang::addresses::{self, Transport};
 use causeway_lang::values;
 use std::net::Ipv4Addr;
@@ -26,8 +26,8 @@ pub(crate) enum Data {
 const TCP_FLAGS: &[(&str, u32)] = &[("fin", 1), ("syn", 2), ("rst", 4), ("psh", 8), ("ack", 16), ("urg", 32)];
 
 /// A number of at most 32 bits.
-pub(crate) fn number(word: &str) -> Result<u32, String> {
-    values::unsigned_32(word).map_err(|e| format!("'{word}': {e}"))
+pub(crate) fn number(word: &str) -> Result<u32, Error> {
+    values::unsigned_32(word).map_err(|e| Error::caused_by(e).of(format_args!("'{word}'")))
 }
 
 /// An IPv4 address or a name of one.
@@ -77,7 +77,7 @@ pub(crate) fn named(
     kind: Option<Kind>,
     proto: Option<Proto>,
     scope: &Scope<'_>,
-) -> Result<Option<Data>, String> {
+) -> Result<Option<Data>, Error> {
     // Numbers are no names.
     if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Ok(None);
@@ -105,7 +105,7 @@ pub(crate) fn named(
         (_, one, _) => {
             let what = if one.is_some() { "ambiguous" } else { "meaningless" };
             let others: Vec<String> = known.iter().map(|(_, _, what)| format!("'{what} {word}'")).collect();
-            Err(format!("'{word}' is {what}; try {}", others.join(", ")))
+            Err(Error::new(format!("'{word}' is {what}; try {}", others.join(", "))))
         }
     }
 }

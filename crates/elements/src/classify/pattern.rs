@@ -1,13 +1,14 @@
 //! Classifier's patterns: clauses `offset/hexvalue[%mask]`, all of which must hold.
 
 use super::expr::{Base, Expr};
+use causeway_engine::Error;
 
 /// Offsets from this on are not compiled.
 const OFFSET_END: usize = 32_768;
 
 /// Reads one pattern: `-`, or clauses separated by blanks, each with `!` in front for its negation. Without clauses it
 /// matches everything.
-pub(crate) fn parse(pattern: &str) -> Result<Expr, String> {
+pub(crate) fn parse(pattern: &str) -> Result<Expr, Error> {
     if pattern == "-" {
         return Ok(Expr::Const(true));
     }
@@ -22,16 +23,16 @@ pub(crate) fn parse(pattern: &str) -> Result<Expr, String> {
         let clause = clause(word)?;
         clauses.push(if std::mem::take(&mut negate) { clause.not() } else { clause });
     }
-    if negate { Err(NO_DIGIT.to_owned()) } else { Ok(Expr::And(clauses)) }
+    if negate { Err(Error::new(NO_DIGIT)) } else { Ok(Expr::And(clauses)) }
 }
 
 const NO_DIGIT: &str = "expected a digit";
 
 /// One clause; the errors' texts are Click's.
-fn clause(word: &str) -> Result<Expr, String> {
+fn clause(word: &str) -> Result<Expr, Error> {
     let (offset, rest) = run(word, |c| c.is_ascii_digit());
     if offset.is_empty() {
-        return Err(NO_DIGIT.to_owned());
+        return Err(Error::new(NO_DIGIT));
     }
     let rest = rest.strip_prefix('/').ok_or("expected '/'")?;
     let digit = |c: char| c.is_ascii_hexdigit() || c == '?';
@@ -55,11 +56,11 @@ fn clause(word: &str) -> Result<Expr, String> {
     // A value that is cut short is told of by itself.
     match (of_value, errors.as_slice()) {
         (_, []) => {}
-        (Some(_), [_, _, ..]) if !rest.is_empty() => return Err(NO_DIGIT.to_owned()),
-        _ => return Err(errors.join("\n")),
+        (Some(_), [_, _, ..]) if !rest.is_empty() => return Err(Error::new(NO_DIGIT)),
+        _ => return Err(Error::several(errors)),
     }
     let offset = offset.parse::<usize>().ok().filter(|&offset| offset < OFFSET_END);
-    let offset = offset.ok_or_else(|| format!("offset must be below {OFFSET_END}"))? as u16;
+    let offset = offset.ok_or_else(|| Error::new(format!("offset must be below {OFFSET_END}")))? as u16;
     let (value, wild) = hex(value);
     let mask = mask.map_or_else(|| wild.clone(), |mask| hex(mask).0);
     let mask: Vec<u8> = mask.iter().zip(&wild).map(|(mask, wild)| mask & wild).collect();

@@ -3,11 +3,11 @@
 use super::dispatch::dispatch;
 use super::expr::Expr;
 use super::program::{Bases, Goal, Program};
-use causeway_engine::{Conf, Cx, Invalid, Names, Scope, drop_reasons};
+use causeway_engine::{Conf, Cx, Error, Invalid, Names, Scope, drop_reasons};
 use causeway_packet::{Batch, Packet};
 
 /// Reads one pattern; the last argument takes warnings.
-pub(crate) type Parse = fn(&str, &Scope<'_>, &mut Vec<String>) -> Result<Expr, String>;
+pub(crate) type Parse = fn(&str, &Scope<'_>, &mut Vec<String>) -> Result<Expr, Error>;
 
 drop_reasons! {
     pub(crate) enum Reason {
@@ -51,16 +51,16 @@ impl Patterns {
     }
 
     /// Answers `program`, `config` and `pattern#`.
-    pub(crate) fn read(&self, handler: &str) -> Result<String, String> {
+    pub(crate) fn read(&self, handler: &str) -> Result<String, Error> {
         match number(handler) {
-            Some(n) => self.texts.get(n).cloned().ok_or_else(|| "no such pattern".to_owned()),
+            Some(n) => self.texts.get(n).cloned().ok_or_else(|| Error::new("no such pattern")),
             None if handler == "config" => Ok(self.texts.join(", ")),
             None => Ok(self.program.to_string()),
         }
     }
 
     /// Carries out `config` and `pattern#`; if anything is wrong, nothing changes.
-    pub(crate) fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    pub(crate) fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let mut texts = self.texts.clone();
         match number(handler) {
             Some(n) => {
@@ -71,7 +71,7 @@ impl Patterns {
         }
         let scope = self.names.scope(cx.name());
         self.program =
-            compile(self.parse, &texts, cx.n_outputs(), &scope, &mut Vec::new()).map_err(|e| e.join("\n"))?;
+            compile(self.parse, &texts, cx.n_outputs(), &scope, &mut Vec::new()).map_err(Error::several)?;
         cx.set_config(texts.join(", "));
         self.texts = texts;
         Ok(())

@@ -25,10 +25,10 @@ pub(crate) static SPEC: Spec = Spec {
 struct ChangeUID;
 
 impl Element for ChangeUID {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         match getuid() == geteuid() && getgid() == getegid() {
             true => Ok(()),
-            false => Err("could not drop privilege: a set-user-ID Causeway is not supported".to_owned()),
+            false => Err(Error::new("could not drop privilege: a set-user-ID Causeway is not supported")),
         }
     }
 }

@@ -61,7 +61,7 @@ pub trait OpenControl: Send + Sync {
     ///
     /// # Errors
     /// What keeps it from listening.
-    fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, String>;
+    fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, Error>;
 }
 
 /// A control socket that listens; dropping the last one of a place closes it.
@@ -94,8 +94,8 @@ settings! {
 struct Word(String);
 
 impl Value for Word {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        values::filename(text, std::env::var("HOME").ok().as_deref()).map(Word).map_err(|e| e.to_string())
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+        values::filename(text, std::env::var("HOME").ok().as_deref()).map(Word).map_err(Error::caused_by)
     }
 
     fn placeholder() -> Self {
@@ -196,7 +196,7 @@ fn tcp_place(text: &str, local: bool) -> Option<ControlPlace> {
 }
 
 impl ControlSocket {
-    fn open(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn open(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let Some(opener) = &self.opener else {
             log::warn!("{}: nobody answers on control sockets here", cx.name());
             return Ok(());
@@ -221,7 +221,7 @@ impl ControlSocket {
 }
 
 impl Element for ControlSocket {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.open(cx)
     }
 
@@ -241,14 +241,14 @@ impl Element for ControlSocket {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         match (handler, &self.place) {
             ("filename", ControlPlace::Unix(path)) => Ok(path.display().to_string()),
             ("port", ControlPlace::Tcp { address, .. }) => {
                 let port = self.opened.as_ref().and_then(|opened| opened.port());
                 Ok(port.unwrap_or(address.port()).to_string())
             }
-            _ => Err(format!("its place has no {handler}")),
+            _ => Err(Error::new(format!("its place has no {handler}"))),
         }
     }
 }
@@ -270,11 +270,11 @@ mod tests {
     struct Opened(Arc<Mutex<Vec<String>>>);
 
     impl OpenControl for Fake {
-        fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, String> {
+        fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, Error> {
             let mut refusals = self.refusals.lock().unwrap();
             if *refusals > 0 {
                 *refusals -= 1;
-                return Err("taken".to_owned());
+                return Err(Error::new("taken"));
             }
             self.log.lock().unwrap().push(format!("{place:?}"));
             Ok(Box::new(Opened(self.log.clone())))

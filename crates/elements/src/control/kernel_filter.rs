@@ -46,8 +46,8 @@ struct KernelFilter {
 struct Word(String);
 
 impl Value for Word {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        causeway_lang::values::string(text).map(Word).map_err(|e| e.to_string())
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+        causeway_lang::values::string(text).map(Word).map_err(Error::caused_by)
     }
 
     fn placeholder() -> Self {
@@ -78,16 +78,17 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl KernelFilter {
-    fn program(&self) -> Result<&str, String> {
+    fn program(&self) -> Result<&str, Error> {
         let found = PLACES.into_iter().find(|place| Path::new(place).exists());
-        self.program.as_deref().or(found).ok_or_else(|| "no 'iptables' executable found".to_owned())
+        self.program.as_deref().or(found).ok_or_else(|| Error::new("no 'iptables' executable found"))
     }
 
     /// Adds or removes the rule of a device.
-    fn rule(&self, action: &str, device: &str) -> Result<(), String> {
+    fn rule(&self, action: &str, device: &str) -> Result<(), Error> {
         let program = self.program()?;
         let arguments = [action, "INPUT", "-i", device, "-j", "DROP"];
-        let said = |why: &str| format!("{program} {}: {}", arguments.join(" "), why.trim_end());
+        let said =
+            |why: &str| Error::new(why.trim_end()).of(format_args!("{program} {}", arguments.join(" ")));
         let output = Command::new(program).args(arguments).output().map_err(|e| said(&e.to_string()))?;
         match output.status.success() {
             true => Ok(()),
@@ -97,7 +98,7 @@ impl KernelFilter {
 }
 
 impl Element for KernelFilter {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.devices.is_empty() { Ok(()) } else { self.program().map(drop) }
     }
 

@@ -3,7 +3,7 @@
 use super::script::without_number;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Access;
-use std::io::{Error, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -53,7 +53,7 @@ fn path(name: &str) -> Option<PathBuf> {
 }
 
 /// Why the file of a handler cannot be opened, in Click's words.
-fn why_not(name: &str, error: &Error) -> String {
+fn why_not(name: &str, error: &io::Error) -> String {
     let element = parts(name).map_or("", |(element, _)| element);
     match error.kind() {
         ErrorKind::NotFound if !Path::new(ROOT).exists() => "No router installed".to_owned(),
@@ -71,7 +71,7 @@ impl Element for Own {
         parts(name).map(|_| Access::ReadWrite)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let path = path(handler).ok_or("Bad handler name")?;
         std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|e| {
             let why = why_not(handler, &e);
@@ -79,17 +79,17 @@ impl Element for Own {
                 log::info!("{why}");
             }
             // A read handler has no one to tell.
-            String::new()
+            Error::new("")
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let path = path(handler).ok_or("Bad handler name")?;
         let opened = std::fs::File::options().write(true).truncate(true).open(&path);
         let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, value.as_bytes()));
         written.map_err(|e| {
             cx.set_status(e.raw_os_error().map_or(0, |number| -number));
-            why_not(handler, &e)
+            Error::new(why_not(handler, &e))
         })
     }
 }

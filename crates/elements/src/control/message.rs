@@ -29,8 +29,8 @@ struct Message;
 struct Text(String);
 
 impl Value for Text {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        values::string(text).map(Text).map_err(|e| e.to_string())
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+        values::string(text).map(Text).map_err(Error::caused_by)
     }
 
     fn placeholder() -> Self {

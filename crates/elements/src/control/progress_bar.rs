@@ -121,13 +121,13 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl ProgressBar {
     /// The handlers of these names.
-    fn found(&mut self, names: &[String], cx: &mut Cx<'_>) -> Result<Vec<(String, Named)>, String> {
+    fn found(&mut self, names: &[String], cx: &mut Cx<'_>) -> Result<Vec<(String, Named)>, Error> {
         let mut found = Vec::new();
         for name in names {
             let (named, access) = cx.find_handler(self, name)?;
             let full = cx.full_name(&named);
             if !access.is_some_and(|access| access.reads()) {
-                return Err(format!("no '{full}' read handler"));
+                return Err(Error::new(format!("no '{full}' read handler")));
             }
             found.push((full, named));
         }
@@ -275,7 +275,7 @@ fn abbreviated(number: f64) -> String {
 }
 
 impl Element for ProgressBar {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let [position, size] = self.names.clone();
         self.size_handlers = self.found(&size, cx)?;
         self.position = self.found(&position, cx)?;
@@ -290,7 +290,7 @@ impl Element for ProgressBar {
         self.show(cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let names =
             |of: &[(String, Named)]| of.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ");
         Ok(match handler {
@@ -303,7 +303,7 @@ impl Element for ProgressBar {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let value = value.trim();
         match handler {
             "mark_stopped" | "mark_done" => self.complete(handler == "mark_done", cx),

@@ -37,11 +37,11 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl QuitWatcher {
     /// The handler that says whether the element of that name is scheduled.
-    fn handler(&mut self, name: &str, cx: &mut Cx<'_>) -> Result<Named, String> {
+    fn handler(&mut self, name: &str, cx: &mut Cx<'_>) -> Result<Named, Error> {
         let (named, access) = cx.find_handler(self, &format!("{name}.scheduled"))?;
         match access {
             Some(access) if access.reads() => Ok(named),
-            _ => Err(format!("no '{}' read handler", cx.full_name(&named))),
+            _ => Err(Error::new(format!("no '{}' read handler", cx.full_name(&named)))),
         }
     }
 
@@ -52,7 +52,7 @@ impl QuitWatcher {
 }
 
 impl Element for QuitWatcher {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let mut faults = Vec::new();
         for name in std::mem::take(&mut self.names) {
             match self.handler(&name, cx) {
@@ -61,7 +61,7 @@ impl Element for QuitWatcher {
             }
         }
         if !faults.is_empty() {
-            return Err(faults.join("\n"));
+            return Err(Error::several(faults));
         }
         Self::look_again(cx);
         Ok(())

@@ -85,7 +85,7 @@ impl Element for AverageCounter {
         self.seen_ns = None;
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let (packets, bytes) = (self.counts.packets.get(), self.counts.bytes.get());
         let rate = match handler {
             "rate" => self.per_s(packets),

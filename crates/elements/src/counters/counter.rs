@@ -101,7 +101,7 @@ fn trigger(conf: &mut Conf<'_>, name: &str) -> Trigger {
 
 /// `N HANDLER [VALUE]`, or `N` alone.
 impl Value for Trigger {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let (at, call) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let call = match call.trim() {
             "" => None,
@@ -138,9 +138,9 @@ impl Trigger {
 }
 
 impl Element for Counter {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.on_packets.nameless || self.on_bytes.nameless {
-            return Err("syntax error".to_owned());
+            return Err(Error::new("syntax error"));
         }
         let calls = [&self.on_packets, &self.on_bytes].into_iter().filter_map(|t| t.call.as_ref());
         calls.into_iter().try_for_each(|call| call.check(cx))
@@ -184,7 +184,7 @@ impl Element for Counter {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "count" => self.packets.get().to_string(),
             "byte_count" => self.bytes.get().to_string(),
@@ -196,7 +196,7 @@ impl Element for Counter {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "count_call" => {
                 self.on_packets.rewrite(cx.value(handler, value)?);

@@ -116,7 +116,7 @@ impl Element for TestCounter {
         Some(&mut self.settings)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let (total, delay) = (self.total(), &self.delay);
         let count = match handler {
             "count" => total.received(),
@@ -135,7 +135,7 @@ impl Element for TestCounter {
         Ok(count.to_string())
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.flows = flows(self.settings.flows);
         (self.corrupt, self.foreign, self.other_trials) = (0, 0, 0);
         self.delay = Delay::default();

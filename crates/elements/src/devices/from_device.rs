@@ -11,7 +11,9 @@ use causeway_engine::measure::{Across, Unit};
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required, writes};
 use causeway_engine::value::{Nanoseconds, Raw};
-use causeway_engine::{Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Spec};
+use causeway_engine::{
+    Conf, ControlSide, Counter, Cx, Defaults, Element, Error, Invalid, PortStatistics, Spec,
+};
 use causeway_netio::opener;
 use causeway_packet::wire::ethernet::field::ETHER_TYPE;
 use causeway_packet::{Batch, Packet, PacketType, Receiver};
@@ -309,7 +311,7 @@ impl FromDevice {
 }
 
 impl Element for FromDevice {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let port = self.opener.open(self.method)?;
         port.check_queues(self.replica)?;
         self.queues.take(&port, self.replica);
@@ -356,7 +358,7 @@ impl Element for FromDevice {
         if chooses || !has_luggage(self.method) { None } else { Builder::pass() }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         if handler == "encap" {
             return Ok(encap::name(self.linktype));
         }
@@ -364,7 +366,7 @@ impl Element for FromDevice {
         Ok(self.count.get().to_string())
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.count.set(0);
         Ok(())
     }

@@ -72,14 +72,14 @@ impl FromHost {
     }
 
     /// Gives the interface its addresses and what else was asked for.
-    fn set_up(&self) -> Result<(), String> {
+    fn set_up(&self) -> Result<(), Error> {
         let (own, name) = (&self.own, &self.own.devname);
         let mac = own.ether.map_or(Ok(()), |ether| interface::set_mac(name, ether.0));
         let mtu = own.mtu.map_or(Ok(()), |mtu| interface::set_mtu(name, mtu));
         let address = own.dst.map_or(Ok(()), |p| interface::set_address(name, p.address, p.len));
         let done = mac.and(mtu).and(address);
         let done = done.and_then(|()| own.gateway.map_or(Ok(()), |g| interface::add_default_route(name, g)));
-        done.map_err(|e| e.to_string())
+        done.map_err(Error::caused_by)
     }
 }
 
@@ -88,11 +88,11 @@ impl FromHost {
 pub(super) struct Kind(&'static str);
 
 impl Value for Kind {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         match text.to_ascii_lowercase().as_str() {
             TAP | "ether" => Ok(Kind(TAP)),
             TUN | "ip" => Ok(Kind(TUN)),
-            other => Err(format!("'{other}' is not 'tap' or 'tun'")),
+            other => Err(Error::new(format!("'{other}' is not 'tap' or 'tun'"))),
         }
     }
 
@@ -121,7 +121,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for FromHost {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         let port = self.opener.open(self.method())?;
         self.queues.take(&port, self.replica);
         self.port = Some(port);
@@ -154,7 +154,7 @@ impl Element for FromHost {
         Some(&mut self.own)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "signal" { cx.room_downstream(0).to_string() } else { self.own.devname.clone() })
     }
 

@@ -158,14 +158,14 @@ impl KernelTun {
     }
 
     /// Gives the interface its addresses and what else was asked for.
-    fn set_up(&self) -> Result<(), String> {
+    fn set_up(&self) -> Result<(), Error> {
         let Some(port) = &self.port else { return Ok(()) };
         let name = &port.name;
         let mac = self.ether.map_or(Ok(()), |ether| interface::set_mac(name, ether.0));
         let mtu = if self.mtu == DEFAULT_MTU { Ok(()) } else { interface::set_mtu(name, self.mtu) };
         let done = mac.and(mtu).and(interface::set_address(name, self.address.address, self.address.len));
         let done = done.and_then(|()| self.gateway.map_or(Ok(()), |g| interface::add_default_route(name, g)));
-        done.map_err(|e| e.to_string())
+        done.map_err(Error::caused_by)
     }
 
     /// What the host sent.
@@ -220,7 +220,7 @@ impl KernelTun {
 }
 
 impl Element for KernelTun {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.pulled = cx.pulls_from(0);
         let port = self.opener.open(self.method())?;
         self.queues.take(&port, self.replica);
@@ -271,7 +271,7 @@ impl Element for KernelTun {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "packets" => self.packets.get().to_string(),
             "selected_calls" => self.calls.to_string(),

@@ -1,7 +1,7 @@
 //! A port that is open: its halves, while no element has them, and what anybody may ask of it.
 
 use super::registry::{Method, OpenPorts};
-use causeway_engine::{ControlSide, Cx, PortStatistics};
+use causeway_engine::{ControlSide, Cx, Error, PortStatistics};
 use causeway_netio::interface::Interface;
 use causeway_netio::{Capabilities, Event, Events, Port, RX_DROP, Rx, Statistic, Statistics, Tx};
 use causeway_packet::Batch;
@@ -140,14 +140,14 @@ impl OpenPort {
     }
 
     /// An error if a replica would have no queue.
-    pub fn check_queues(&self, (number, of): (usize, usize)) -> Result<(), String> {
+    pub fn check_queues(&self, (number, of): (usize, usize)) -> Result<(), Error> {
         let queues = self.tx.len();
         match number < queues {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(Error::new(format!(
                 "{0} has {queues} queue(s) for {of} workers; `ethtool -L {0} combined {of}`, or fewer --threads",
                 self.name
-            )),
+            ))),
         }
     }
 
@@ -240,7 +240,7 @@ pub(crate) struct PortControl {
 }
 
 impl ControlSide for PortControl {
-    fn read(&mut self, handler: &str, _arg: &str) -> Option<Result<String, String>> {
+    fn read(&mut self, handler: &str, _arg: &str) -> Option<Result<String, Error>> {
         let all = || self.port.statistics(self.direction, (0, 1));
         Some(Ok(match handler {
             "mode" => self.port.mode.clone(),
@@ -255,7 +255,7 @@ impl ControlSide for PortControl {
         }))
     }
 
-    fn write(&mut self, _handler: &str, _value: &str) -> Option<Result<(), String>> {
+    fn write(&mut self, _handler: &str, _value: &str) -> Option<Result<(), Error>> {
         None
     }
 }

@@ -7,11 +7,11 @@
 //! then. If there is none, or it cannot be opened, the graph gets the port as it is, so that its other ports go on.
 
 use super::open_port::OpenPort;
-use causeway_engine::{Conf, Invalid, Persistent};
+use causeway_engine::{Conf, Error, Invalid, Persistent};
 use causeway_netio::front::{Front, Take};
 use causeway_netio::interface::Interface;
 use causeway_netio::opener::{self, Request};
-use causeway_netio::{Error, ErrorKind, Port};
+use causeway_netio::{ErrorKind, Port};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Key of the [`Front`] of all AF_XDP ports among the values that outlive a hot swap. Whoever keeps its lease and its
@@ -171,7 +171,7 @@ impl PortOpener {
 
     /// The port, opened now if it is not open.
     #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
-    pub fn open(&self, method: Method) -> Result<Arc<OpenPort>, String> {
+    pub fn open(&self, method: Method) -> Result<Arc<OpenPort>, Error> {
         let mut ports = self.ports.ports.lock().unwrap_or_else(PoisonError::into_inner);
         ports.retain(|(_, port)| port.strong_count() > 0);
         let open: Vec<_> = ports.iter().filter_map(|(name, port)| Some((name, port.upgrade()?))).collect();
@@ -184,7 +184,8 @@ impl PortOpener {
         let fits = |port: Arc<OpenPort>| match port.method == method || method == Method::USUAL {
             true => Ok(port),
             false => {
-                Err(format!("{} is open in another way already; write the same METHOD everywhere", self.name))
+                let what = "is open in another way already; write the same METHOD everywhere";
+                Err(Error::new(format!("{} {what}", self.name)))
             }
         };
         if let Some((_, port)) = open.iter().filter(|(_, port)| !port.is_gone()).find(mine) {
@@ -198,18 +199,18 @@ impl PortOpener {
                 Ok(port)
             }
             (Err(e), Some(gone)) => {
-                let port = fits(gone).map_err(|_| e.to_string())?;
+                let Ok(port) = fits(gone) else { return Err(Error::caused_by(e)) };
                 log::warn!("{} is gone and cannot be opened again yet: {e}", self.name);
                 Ok(port)
             }
-            (Err(e), None) => Err(e.to_string()),
+            (Err(e), None) => Err(Error::caused_by(e)),
         }
     }
 
     fn open_port(&self, method: Method) -> causeway_netio::Result<Port> {
         let Some(opener) = opener::find(method.opener) else {
             let what = format!("{}: nobody opens ports of the kind '{}'", self.name, method.opener);
-            return Err(Error::new(ErrorKind::Unsupported, what));
+            return Err(causeway_netio::Error::new(ErrorKind::Unsupported, what));
         };
         let (front, promiscuous) = (|| self.front(), method.promiscuous);
         opener.open(&Request { name: &self.asked, promiscuous, queues: self.copies, front: &front })

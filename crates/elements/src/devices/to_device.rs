@@ -8,7 +8,7 @@ use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, keyword, phase, reads, reads_writes, required};
 use causeway_engine::{
-    Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Run, Spec,
+    Conf, ControlSide, Counter, Cx, Defaults, Element, Error, Invalid, PortStatistics, Run, Spec,
 };
 use causeway_netio::Tx;
 use causeway_packet::{BATCH, Batch};
@@ -195,7 +195,7 @@ impl ToDevice {
 }
 
 impl Element for ToDevice {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.pulled = cx.pulls_from(0);
         if let Some(way_out) = &mut self.way_out {
             way_out.initialize(cx);
@@ -237,7 +237,7 @@ impl Element for ToDevice {
         cx.wake();
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         self.count_handled();
         Ok(match handler {
             "count" => self.count.get().to_string(),
@@ -248,7 +248,7 @@ impl Element for ToDevice {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.debug = cx.value(handler, value)?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::open_port::{Direction, OpenPort};
 use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, keyword, optional, phase, reads};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, PortStatistics, Spec};
+use causeway_engine::{Conf, Counter, Cx, Element, Error, Invalid, PortStatistics, Spec};
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for ToHost {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.port = Some(self.opener.open(self.method)?);
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Element for ToHost {
         batch.clear();
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "count" => self.count.get().to_string(),
             "dev_name" => self.name.clone(),

@@ -57,7 +57,7 @@ impl ARPFaker {
 }
 
 impl Element for ARPFaker {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let when_ns = cx.now_ns() + FIRST_NS;
         cx.set_timer(NEXT, when_ns);
         Ok(())

@@ -187,9 +187,9 @@ fn encapsulate(mut packet: Packet, header: Header, cx: &mut Cx<'_>) -> Option<Pa
 }
 
 /// The neighbour that was written to `insert`: `IP ETH`.
-pub(super) fn inserted(value: &str, cx: &Cx<'_>) -> Result<(Ipv4Addr, MacAddr), String> {
+pub(super) fn inserted(value: &str, cx: &Cx<'_>) -> Result<(Ipv4Addr, MacAddr), Error> {
     let words: Vec<&str> = value.split_whitespace().collect();
-    let [ip, mac] = words[..] else { return Err("insert: expected 'IP ETH'".to_owned()) };
+    let [ip, mac] = words[..] else { return Err(Error::new("insert: expected 'IP ETH'")) };
     let mac: Ether = cx.value("insert", mac)?;
     Ok((cx.value("insert", ip)?, MacAddr(mac.0)))
 }
@@ -315,7 +315,7 @@ impl ArpQuerier {
 }
 
 impl Element for ArpQuerier {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if !self.shares && self.table.lock().limits.timeout_ns > 0 || cx.connected(UNANSWERED) {
             let now_ns = cx.now_ns();
             cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
@@ -358,7 +358,7 @@ impl Element for ArpQuerier {
         self.expire(cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let dropped: u64 = KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum();
         Ok(match handler {
             "ipaddr" => self.ip.to_string(),
@@ -374,7 +374,7 @@ impl Element for ArpQuerier {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "ipaddr" => {
                 self.ip = cx.value(handler, value)?;
@@ -394,7 +394,7 @@ impl Element for ArpQuerier {
                 let (there, dropped) = self.table.lock().forget(ip);
                 cx.count_drops(Reason::Deleted, dropped as u64);
                 if !there {
-                    return Err(format!("delete: no entry for {ip}"));
+                    return Err(Error::new(format!("delete: no entry for {ip}")));
                 }
             }
             _ => cx.count_drops(Reason::Deleted, self.table.lock().clear() as u64),

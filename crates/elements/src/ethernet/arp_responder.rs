@@ -60,22 +60,22 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 /// Reads `PREFIX… ETH`, in any order; a name may be both.
-fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), String> {
+fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Error> {
     let (mut prefixes, mut mac) = (Vec::new(), None);
     for word in text.split_whitespace() {
         let (prefix, ether) = (Prefix4::parse(word, scope).ok(), Ether::parse(word, scope).ok());
         if prefix.is_none() && ether.is_none() {
-            return Err("expected IP/MASK ETH".to_owned());
+            return Err(Error::new("expected IP/MASK ETH"));
         }
         if ether.is_some() && mac.is_some() && prefix.is_none() {
-            return Err("more than one ETH".to_owned());
+            return Err(Error::new("more than one ETH"));
         }
         prefixes.extend(prefix);
         mac = mac.or(ether);
     }
     match (prefixes.is_empty(), mac) {
-        (true, _) => Err("missing IP/MASK".to_owned()),
-        (_, None) => Err("missing ETH".to_owned()),
+        (true, _) => Err(Error::new("missing IP/MASK")),
+        (_, None) => Err(Error::new("missing ETH")),
         (false, Some(mac)) => Ok((prefixes, MacAddr(mac.0))),
     }
 }
@@ -104,13 +104,13 @@ impl ArpResponder {
     }
 
     /// Removes the entries of the prefixes in `value`, up to one that there is none for.
-    fn remove_all(&mut self, value: &str, scope: &Scope<'_>) -> Result<(), String> {
+    fn remove_all(&mut self, value: &str, scope: &Scope<'_>) -> Result<(), Error> {
         value.split_whitespace().try_for_each(|word| {
             let prefix: Prefix4 = written("remove", word, scope)?;
             if self.remove(&prefix) {
                 Ok(())
             } else {
-                Err(format!("{}/{} not found", Ipv4Addr::from(network(&prefix).0), prefix.len))
+                Err(Error::new(format!("{}/{} not found", Ipv4Addr::from(network(&prefix).0), prefix.len)))
             }
         })
     }
@@ -153,7 +153,7 @@ impl Element for ArpResponder {
         }
     }
 
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         if handler == "lookup" {
             let found = self.find(cx.value(handler, arg)?);
             return Ok(found.map_or(String::new(), |mac| Ether(mac.0).to_string()));
@@ -161,7 +161,7 @@ impl Element for ArpResponder {
         Ok(self.entries.iter().map(|entry| text(entry) + "\n").collect())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         if handler == "add" {
             let (prefixes, mac) = entry(value, &cx.scope())?;
             self.add(&prefixes, mac);

@@ -70,7 +70,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for SharedTable {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.0.lock().limits.timeout_ns > 0 {
             let now_ns = cx.now_ns();
             cx.set_timer(EXPIRY, now_ns + EXPIRY_INTERVAL_NS);
@@ -86,7 +86,7 @@ impl Element for SharedTable {
         cx.set_timer(EXPIRY, next_ns.unwrap_or(soonest_ns).max(soonest_ns));
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let table = self.0.lock();
         Ok(match handler {
             "table" => table.text(cx.now_ns()),
@@ -96,7 +96,7 @@ impl Element for SharedTable {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let dropped = match handler {
             "insert" => {
                 let (ip, mac) = inserted(value, cx)?;

@@ -110,7 +110,7 @@ impl Element for CheckARPHeader {
         name == DETAILS && !self.own.details
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.by_reason.iter().zip(TEXTS).map(|(n, text)| format!("{n}\t{text}\n")).collect())
     }
 }

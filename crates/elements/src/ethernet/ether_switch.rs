@@ -192,7 +192,7 @@ impl Element for EtherSwitch {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "timeout" => self.timeout_s.to_string(),
             "evicted" => self.evicted.to_string(),
@@ -200,7 +200,7 @@ impl Element for EtherSwitch {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let timeout = cx.value(handler, value).map_err(|_| "expected timeout (integer)")?;
         self.timeout_s = seconds(timeout);
         Ok(())

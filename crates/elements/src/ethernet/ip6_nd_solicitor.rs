@@ -167,7 +167,7 @@ impl Solicitor {
 }
 
 impl Element for Solicitor {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let now_ns = cx.now_ns();
         cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
         Ok(())
@@ -190,7 +190,7 @@ impl Element for Solicitor {
         cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let drops = || KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum::<u64>();
         Ok(match handler {
             "table" => {
@@ -209,7 +209,7 @@ impl Element for Solicitor {
         })
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let dropped = self.table.clear();
         cx.count_drops(Reason::Deleted, dropped as u64);
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::header_cache::HeaderCache;
 use super::neighbour_table::{ArpTable, Limits};
-use causeway_engine::{Conf, Invalid};
+use causeway_engine::{Conf, Error, Invalid};
 use causeway_packet::Packet;
 use causeway_packet::wire::MacAddr;
 use std::net::Ipv4Addr;
@@ -47,7 +47,7 @@ impl Neighbours {
     }
 
     /// The table of the ARPTable called `name`, for an element that has `cache`.
-    pub fn of(conf: &Conf<'_>, name: &str, cache: &HeaderCache) -> Result<Shared, String> {
+    pub fn of(conf: &Conf<'_>, name: &str, cache: &HeaderCache) -> Result<Shared, Error> {
         let mut scope = &conf.name()[..];
         loop {
             scope = scope.rfind('/').map_or("", |i| &scope[..i]);
@@ -57,7 +57,7 @@ impl Neighbours {
                 return Ok((*shared).clone());
             }
             if scope.is_empty() {
-                return Err(format!("TABLE: no ARPTable named '{name}' on this worker"));
+                return Err(Error::new(format!("TABLE: no ARPTable named '{name}' on this worker")));
             }
         }
     }

@@ -76,11 +76,11 @@ impl Element for SetVlanAnno {
         Some(&mut self.0)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.tag().text())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let tci = Some(cx.value(handler, value)?);
         self.0 = Own { tci, id: VlanId::UNSAID, priority: Priority::UNSAID };
         self.0.settle();

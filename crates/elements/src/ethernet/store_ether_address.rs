@@ -41,11 +41,11 @@ drop_reasons! {
 pub(super) struct Place(pub u32);
 
 impl Value for Place {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         match text.to_ascii_lowercase().as_str() {
             "src" => Ok(Place(6)),
             "dst" => Ok(Place(0)),
-            _ => u32::parse(text, scope).map(Place).map_err(|_| "type mismatch: bad OFFSET".to_owned()),
+            _ => u32::parse(text, scope).map(Place).map_err(|_| Error::new("type mismatch: bad OFFSET")),
         }
     }
 
@@ -90,11 +90,11 @@ impl Element for StoreEtherAddress {
         Some(self)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.addr.unwrap_or_default().to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         (self.addr, self.anno) = (Some(cx.value(handler, value)?), None);
         Ok(())
     }

@@ -86,11 +86,11 @@ impl Element for VlanEncap {
         Some(&mut self.0)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.tag().text())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let own = &mut self.0;
         own.tci = Some(cx.value(handler, value)?);
         (own.id, own.priority) = (VlanId::UNSAID, Priority::UNSAID);

@@ -25,9 +25,9 @@ impl<const MIN: i32, const MAX: i32> Within<MIN, MAX> {
 }
 
 impl<const MIN: i32, const MAX: i32> Value for Within<MIN, MAX> {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        let n = values::integer(text, MIN.into(), MAX.into()).map_err(|e| e.to_string())?;
-        i32::try_from(n).map(Within).map_err(|_| "out of range".to_owned())
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+        let n = values::integer(text, MIN.into(), MAX.into()).map_err(Error::caused_by)?;
+        i32::try_from(n).map(Within).map_err(|_| Error::new("out of range"))
     }
 
     fn placeholder() -> Self {
@@ -58,7 +58,7 @@ pub(super) enum Tci {
 }
 
 impl Value for Tci {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if text == "ANNO" { Ok(Tci::Anno) } else { u16::parse(text, scope).map(Tci::Fixed) }
     }
 

@@ -5,7 +5,7 @@
 //! configured to do the fused element asks them, once they are built; what it cannot do as well it leaves to them.
 
 use causeway_engine::spec::Lowers;
-use causeway_engine::{End, Library, Plan, PlanElement};
+use causeway_engine::{End, Error, Library, Plan, PlanElement};
 
 /// Elements that one output's packets are followed through, at most.
 pub(super) const LONGEST: usize = 16;
@@ -70,23 +70,27 @@ impl<'p> Classes<'p> {
         if input == 0 && !pulled { self.lowers[element] } else { Lowers::No }
     }
 
-    fn next(&self, from: End) -> Result<End, String> {
-        let nowhere = || format!("output {} of {} leads nowhere", from.1, self.plan.elements[from.0].name);
+    fn next(&self, from: End) -> Result<End, Error> {
+        let nowhere =
+            || Error::new(format!("output {} of {} leads nowhere", from.1, self.plan.elements[from.0].name));
         self.plan.next(from.0, from.1).ok_or_else(nowhere)
     }
 
     /// The chains that start at `classifier`, or why there is none.
-    pub fn chains(&self, classifier: usize) -> Result<Vec<Chain>, String> {
+    pub fn chains(&self, classifier: usize) -> Result<Vec<Chain>, Error> {
         let outputs = 0..self.plan.elements[classifier].pulled_outputs.len();
         let (found, why): (Vec<_>, Vec<_>) =
             outputs.map(|output| self.chain(classifier, output)).partition(Result::is_ok);
         match found.is_empty() {
-            true => Err(why.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; ")),
+            true => {
+                let why: Vec<_> = why.into_iter().filter_map(|why| Some(why.err()?.to_string())).collect();
+                Err(Error::new(why.join("; ")))
+            }
             false => Ok(found.into_iter().filter_map(Result::ok).collect()),
         }
     }
 
-    fn chain(&self, classifier: usize, output: usize) -> Result<Chain, String> {
+    fn chain(&self, classifier: usize, output: usize) -> Result<Chain, Error> {
         let (mut path, mut rules) = (Vec::new(), Vec::new());
         let mut from = (classifier, output);
         let table = loop {
@@ -101,7 +105,10 @@ impl<'p> Classes<'p> {
                 }
                 _ => {
                     let e = &self.plan.elements[to.0];
-                    return Err(format!("output {output} leads to {} ({}) before a table", e.name, e.class));
+                    return Err(Error::new(format!(
+                        "output {output} leads to {} ({}) before a table",
+                        e.name, e.class
+                    )));
                 }
             }
             from = (to.0, 0);
@@ -112,7 +119,7 @@ impl<'p> Classes<'p> {
     }
 
     /// From an output of the table to the first element that does not lower.
-    fn branch(&self, from: End) -> Result<Branch, String> {
+    fn branch(&self, from: End) -> Result<Branch, Error> {
         let mut branch = Branch { path: Vec::new(), to: self.next(from)? };
         while self.at(branch.to) == Lowers::Straight
             && branch.path.len() < LONGEST

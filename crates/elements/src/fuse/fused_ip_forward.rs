@@ -52,7 +52,7 @@ pub(crate) static SPEC: Spec = Spec {
 struct FusedIpForward {
     own_name: String,
     names: Names,
-    pass: Result<Pass, String>,
+    pass: Result<Pass, Error>,
     count: Counter,
 }
 
@@ -72,7 +72,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(FusedIpForward {
         own_name: conf.name().to_string(),
         names: Names { start, output, path, rules, table, branches },
-        pass: Err("nobody was asked yet".to_owned()),
+        pass: Err(Error::new("nobody was asked yet")),
         count: conf.counter("count"),
     }))
 }
@@ -267,7 +267,7 @@ impl Element for FusedIpForward {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "count" => self.count.get().to_string(),
             "active" => self.pass.is_ok().to_string(),

@@ -9,10 +9,10 @@ use super::rules::Rules;
 use crate::ethernet::header_cache::{self, Header, HeaderCache};
 use crate::ip::check_ip_header::Checker;
 use crate::iproute::lower::RouteLookup;
-use causeway_engine::Counter;
 use causeway_engine::ir::expr::Expr;
 use causeway_engine::ir::walk::Walk;
 use causeway_engine::ir::{Field, Program};
+use causeway_engine::{Counter, Error};
 use causeway_packet::Anno;
 use std::any::Any;
 
@@ -84,10 +84,9 @@ pub(super) enum Headers {
 /// Answers what an element lowers to, by name.
 pub(super) type Ask<'a> = &'a mut dyn FnMut(&str) -> Option<Program>;
 
-fn program(name: &str, ask: Ask<'_>) -> Result<Program, String> {
-    ask(name).ok_or_else(|| {
-        format!("{name} as it is configured is not part of a pass, or it lives on another worker")
-    })
+fn program(name: &str, ask: Ask<'_>) -> Result<Program, Error> {
+    let what = "as it is configured is not part of a pass, or it lives on another worker";
+    ask(name).ok_or_else(|| Error::new(format!("{name} {what}")))
 }
 
 /// The table called `number` of a program, if it is a `T`.
@@ -98,12 +97,12 @@ fn table<T: Any>(program: Program, number: u8) -> Option<T> {
 
 impl Pass {
     /// The pass of a chain, or why there is none.
-    pub fn of(names: &Names, ask: Ask<'_>) -> Result<Pass, String> {
+    pub fn of(names: &Names, ask: Ask<'_>) -> Result<Pass, Error> {
         let (start, output) = (&names.start, names.output);
         let classified = Walk::of(ordinary::kind()).through(&program(start, ask)?, Some(output));
         let mut walk = classified
             .filter(|walk| walk.guards.is_empty())
-            .ok_or_else(|| format!("IPv4 frames do not all leave {start} by output {output}"))?;
+            .ok_or_else(|| Error::new(format!("IPv4 frames do not all leave {start} by output {output}")))?;
         let mut at_rules = Vec::new();
         for (place, name) in names.path.iter().enumerate() {
             let next = program(name, ask)?;
@@ -112,7 +111,7 @@ impl Pass {
                 continue;
             }
             let next = walk.through(&next, Some(0));
-            walk = next.ok_or_else(|| format!("{name} does not let ordinary packets pass"))?;
+            walk = next.ok_or_else(|| Error::new(format!("{name} does not let ordinary packets pass")))?;
         }
         let routes = program(&names.table, ask)?;
         let no_table = || format!("{} is no table of routes", names.table);

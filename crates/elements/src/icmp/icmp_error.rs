@@ -103,8 +103,8 @@ struct IcmpError {
 struct Source(Prefix4);
 
 impl Value for Source {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        Prefix4::parse(text, scope).map(Source).map_err(|_| "parse error".to_owned())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
+        Prefix4::parse(text, scope).map(Source).map_err(|_| Error::new("parse error"))
     }
 
     fn placeholder() -> Self {
@@ -239,7 +239,7 @@ impl Element for IcmpError {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "src" => self.src.address.to_string(),
             "mtu" => self.mtu.to_string(),
@@ -247,11 +247,13 @@ impl Element for IcmpError {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "src" => self.src = cx.value::<Source>(handler, value)?.0,
             "mtu" => match cx.value::<u16>(handler, value)? as usize {
-                mtu if mtu < LEAST_MTU => return Err(format!("mtu: must be at least {LEAST_MTU}")),
+                mtu if mtu < LEAST_MTU => {
+                    return Err(Error::new(format!("must be at least {LEAST_MTU}")).of("mtu"));
+                }
                 mtu => self.mtu = mtu,
             },
             _ => self.pmtu = cx.value(handler, value)?,

@@ -62,11 +62,11 @@ impl Element for ICMPIPEncap {
         self.encap.put(packet).into()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "src" { self.src } else { self.dst }.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let address = cx.value(handler, value).map_err(|_| "syntax error")?;
         *(if handler == "src" { &mut self.src } else { &mut self.dst }) = address;
         self.encap.set_addresses(self.src, self.dst);

@@ -50,11 +50,11 @@ impl Element for ICMPPingEncap {
         self.encap.put(packet).into()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "src" { self.own.src } else { self.own.dst }.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let address = cx.value(handler, value).map_err(|_| "syntax error")?;
         *(if handler == "src" { &mut self.own.src } else { &mut self.own.dst }) = address;
         self.encap.set_addresses(self.own.src, self.own.dst);

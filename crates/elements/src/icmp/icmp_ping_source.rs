@@ -192,9 +192,9 @@ impl ICMPPingSource {
 }
 
 impl Element for ICMPPingSource {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.own.mirror && !cx.connected(0) {
-            return Err("MIRROR invalid on pull element".to_owned());
+            return Err(Error::new("MIRROR invalid on pull element"));
         }
         if self.own.limit != 0 {
             self.start(self.interval_ns, cx);
@@ -252,7 +252,7 @@ impl Element for ICMPPingSource {
         Some(&mut self.own)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         match handler {
             "src" => return Ok(self.own.src.to_string()),
             "dst" => return Ok(self.own.dst.to_string()),
@@ -266,7 +266,7 @@ impl Element for ICMPPingSource {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "src" => self.own.src = cx.value(handler, value).map_err(|_| "syntax error")?,
             "dst" => self.own.dst = cx.value(handler, value).map_err(|_| "syntax error")?,

@@ -26,13 +26,13 @@ pub(crate) static SPEC: Spec = Spec {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     for (name, value) in super::pairs(conf) {
         let worker = match value.as_str() {
-            "" => Err("required argument missing".to_owned()),
+            "" => Err(Error::new("required argument missing")),
             text => i32::parse(text, &conf.scope()),
         };
         let worker = match worker {
             Ok(worker) => worker,
             Err(why) => {
-                conf.bad_argument("THREAD", &why);
+                conf.bad_argument("THREAD", &why.to_string());
                 continue;
             }
         };

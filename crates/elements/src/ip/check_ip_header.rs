@@ -308,7 +308,7 @@ impl Element for CheckIPHeader {
         name == DETAILS && !self.details
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             DETAILS => self.tally.details(TEXTS),
             _ => self.tally.read(handler),

@@ -32,13 +32,11 @@ settings! {
 struct Which(u32);
 
 impl Value for Which {
-    const ERROR_IS_WHOLE: bool = true;
-
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         match text {
             "src" => Ok(Which(12)),
             "dst" => Ok(Which(16)),
-            _ => Err("bad IP".to_owned()),
+            _ => Err(Error::new("bad IP").whole()),
         }
     }
 

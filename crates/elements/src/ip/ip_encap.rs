@@ -61,8 +61,8 @@ struct Protocol(u32);
 struct Ect(u8);
 
 impl Value for Protocol {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let named = addresses::protocol(text).map(u32::from).map_err(|e| e.to_string());
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
+        let named = addresses::protocol(text).map(u32::from).map_err(Error::caused_by);
         named.or_else(|why| u32::parse(text, scope).map_err(|_| why)).map(Protocol)
     }
 
@@ -72,7 +72,7 @@ impl Value for Protocol {
 }
 
 impl Value for Ect {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if text == "2" { Ok(Ect(2)) } else { bool::parse(text, scope).map(|set| Ect(set.into())) }
     }
 

@@ -139,7 +139,7 @@ impl IPRateMonitor {
 }
 
 impl Element for IPRateMonitor {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.since = epoch(cx.now_ns());
         self.folded = self.since;
         Ok(())
@@ -159,7 +159,7 @@ impl Element for IPRateMonitor {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let now = epoch(cx.now_ns());
         Ok(match handler {
             "thresh" => self.threshold.to_string(),
@@ -174,12 +174,12 @@ impl Element for IPRateMonitor {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let now = epoch(cx.now_ns());
         let words = split_args(value);
         match handler {
             "memmax" => {
-                let [word] = &words[..] else { return Err("expecting 1 integer".to_owned()) };
+                let [word] = &words[..] else { return Err(Error::new("expecting 1 integer")) };
                 let kilobytes: i32 = cx.value(handler, word).map_err(|_| "not an integer")?;
                 self.limit = bytes(kilobytes.max(0) as u32);
                 let limit = if self.limit == 0 { MOST } else { self.limit };
@@ -187,7 +187,7 @@ impl Element for IPRateMonitor {
             }
             "anno_level" => {
                 let [address, level, seconds] = &words[..] else {
-                    return Err("expecting 3 arguments".to_owned());
+                    return Err(Error::new("expecting 3 arguments"));
                 };
                 let address = cx.value(handler, address).map_err(|_| "not an IP address")?;
                 let level: Result<u8, _> = cx.value(handler, level);

@@ -270,7 +270,7 @@ impl Element for IPReassembler {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.dump())
     }
 

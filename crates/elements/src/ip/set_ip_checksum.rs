@@ -34,7 +34,7 @@ impl Element for SetIPChecksum {
         header.map(|mut ip| ip.fill_checksum()).or_drop(Reason::NoHeader)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(cx.dropped().to_string())
     }
 }

@@ -51,10 +51,10 @@ impl Dscp {
 }
 
 impl Value for Dscp {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         match u32::parse(text, scope)? {
             n @ 0..=63 => Ok(Dscp(n as u8)),
-            _ => Err(OUT_OF_RANGE.to_owned()),
+            _ => Err(Error::new(OUT_OF_RANGE)),
         }
     }
 

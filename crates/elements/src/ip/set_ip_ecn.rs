@@ -42,15 +42,13 @@ struct Ecn {
 }
 
 impl Value for Ecn {
-    const ERROR_IS_WHOLE: bool = true;
-
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
         let bits = match text {
             "0" | "no" | "-" => 0,
             "1" | "ect1" | "ECT(1)" => 1,
             "2" | "ect2" | "ECT(0)" => 2,
             "3" | "ce" | "CE" => 3,
-            _ => return Err("bad ECN argument".to_owned()),
+            _ => return Err(Error::new("bad ECN argument").whole()),
         };
         Ok(Ecn { bits, text: text.to_owned() })
     }

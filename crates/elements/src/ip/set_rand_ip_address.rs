@@ -48,7 +48,7 @@ impl SetRandIPAddress {
 }
 
 impl Element for SetRandIPAddress {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.chosen = (0..self.own.limit).map(|_| self.pick(cx)).collect();
         Ok(())
     }

@@ -54,7 +54,7 @@ enum Place {
 }
 
 impl Value for Place {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         match text.to_ascii_lowercase().as_str() {
             "src" => Ok(Place::Source),
             "dst" => Ok(Place::Destination),
@@ -62,7 +62,7 @@ impl Value for Place {
                 .ok()
                 .filter(|&n| i32::try_from(n).is_ok())
                 .map(Place::At)
-                .ok_or("type mismatch: OFFSET requires integer".to_owned()),
+                .ok_or_else(|| Error::new("type mismatch: OFFSET requires integer")),
         }
     }
 

@@ -89,7 +89,7 @@ impl Element for TransportCheck {
         name == DETAILS && !self.details
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             DETAILS => self.tally.details(texts(self.protocol).iter().map(String::as_str)),
             _ => self.tally.read(handler),

@@ -146,7 +146,7 @@ impl Element for CheckIP6Header {
         b.finish()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.tally.read(handler))
     }
 }

@@ -56,10 +56,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 struct Protocol(Option<u8>);
 
 impl Value for Protocol {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         match addresses::protocol(text) {
             Err(_) if text.is_empty() || i64::parse(text, scope).is_ok() => Ok(Protocol(None)),
-            known => known.map(|number| Protocol(Some(number))).map_err(|e| e.to_string()),
+            known => known.map(|number| Protocol(Some(number))).map_err(Error::caused_by),
         }
     }
 
@@ -73,7 +73,7 @@ impl Value for Protocol {
 pub(crate) struct Destination6(pub Option<Ipv6Addr>);
 
 impl Value for Destination6 {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if text == "DST_ANNO" {
             return Ok(Destination6(None));
         }

@@ -100,12 +100,12 @@ impl Prefix96 {
 }
 
 impl Value for Prefix96 {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         let prefix = Prefix6::parse(text, scope)?;
         let front = prefix.address.octets().first_chunk().copied();
         match front.filter(|_| prefix.len == 96) {
             Some(front) => Ok(Prefix96(Mapping(front))),
-            None => Err("must be of 96 bits".to_owned()),
+            None => Err(Error::new("must be of 96 bits")),
         }
     }
 

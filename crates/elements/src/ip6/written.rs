@@ -1,7 +1,7 @@
 //! IPv6 addresses as Click writes them.
 
-use causeway_engine::Scope;
 use causeway_engine::value::Value;
+use causeway_engine::{Error, Scope};
 use std::fmt;
 use std::net::Ipv6Addr;
 
@@ -10,7 +10,7 @@ use std::net::Ipv6Addr;
 pub(crate) struct Written(pub Ipv6Addr);
 
 impl Value for Written {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         Ipv6Addr::parse(text, scope).map(Written)
     }
 

@@ -174,7 +174,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for Cached<A, S> {
         Some(self.table.control_side(cx))
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let counts = self.cache.counts();
         let number = match handler {
             "active" => self.cache.active() as u64,
@@ -184,13 +184,13 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for Cached<A, S> {
             "steps" => counts.steps,
             "collections" => counts.collections,
             "overflows" => counts.overflows,
-            _ => return Err(format!("handler '{handler}' is not of the cache")),
+            _ => return Err(Error::new(format!("handler '{handler}' is not of the cache"))),
         };
         Ok(number.to_string())
     }
 
     /// Only the cache is the worker's own.
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.cache.flush();
         Ok(())
     }

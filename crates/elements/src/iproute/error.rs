@@ -12,7 +12,7 @@ pub(crate) enum RouteError {
     /// The route's output leads nowhere.
     NotConnected { route: String, output: u16 },
     /// A value in the text, in the words of its type.
-    Value(String),
+    Value(causeway_engine::Error),
     /// Not an address by itself.
     Address(String),
     /// The prefix has this route already.
@@ -81,7 +81,7 @@ impl fmt::Display for RouteError {
             RouteError::NotConnected { route, output } => {
                 write!(f, "bad route '{route}': output {output} is not connected")
             }
-            RouteError::Value(why) => f.write_str(why),
+            RouteError::Value(why) => why.fmt(f),
             RouteError::Address(text) => write!(f, "'{text}' is not an address"),
             RouteError::Conflict { there } => write!(f, "conflict with existing route '{there}'"),
             RouteError::NotFound { route } => write!(f, "route '{route}' not found"),

@@ -4,7 +4,7 @@ use super::error::RouteError;
 use crate::ip6::written::Written;
 use causeway_engine::ir::{self, Builder, Field, Reg};
 use causeway_engine::value::{self, Value};
-use causeway_engine::{Conf, Scope};
+use causeway_engine::{Conf, Error, Scope};
 use causeway_fib::route_cache::Flow;
 use causeway_fib::{Address, Prefix};
 use causeway_packet::{Anno, Packet};
@@ -23,7 +23,7 @@ pub(crate) trait Family: Address {
     const LAST_COUNTS: bool;
 
     /// Why a change is refused, in Click's words.
-    fn refusal(error: &RouteError) -> String;
+    fn refusal(error: RouteError) -> Error;
     /// What to say of the route that is argument `n`, whose output there is not.
     fn bad_output(n: usize, output: usize) -> String;
     /// The destination annotation.
@@ -68,8 +68,8 @@ impl Family for u32 {
     const TABLE_HEAD: &str = "";
     const LAST_COUNTS: bool = false;
 
-    fn refusal(error: &RouteError) -> String {
-        error.to_string()
+    fn refusal(error: RouteError) -> Error {
+        Error::caused_by(error)
     }
 
     fn bad_output(n: usize, _output: usize) -> String {
@@ -144,11 +144,11 @@ impl Family for u128 {
     const TABLE_HEAD: &str = "# Active routes\n";
     const LAST_COUNTS: bool = true;
 
-    fn refusal(error: &RouteError) -> String {
+    fn refusal(error: RouteError) -> Error {
         match error {
-            RouteError::Verb(_) => "bad command, should be `add' or `remove'".to_owned(),
-            RouteError::NotConnected { .. } => "output port out of range".to_owned(),
-            other => other.to_string(),
+            RouteError::Verb(_) => Error::new("bad command, should be `add' or `remove'"),
+            RouteError::NotConnected { .. } => Error::new("output port out of range"),
+            other => Error::caused_by(other),
         }
     }
 

@@ -193,7 +193,7 @@ struct TableControl<A: Family, S: Shared<A>> {
 
 impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S> {
     #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
-    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, Error>> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));
         let text = match handler {
@@ -202,12 +202,12 @@ impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S
             "lookup" => find(&mut control),
             _ => return None,
         };
-        Some(text.map_err(|e: RouteError| e.to_string()))
+        Some(text.map_err(Error::caused_by))
     }
 
-    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), Error>> {
         let known = HANDLERS.iter().any(|h| h.name == handler && h.access.writes());
-        known.then(|| write(&self.control, handler, value, self.outputs).map_err(|e| A::refusal(&e)))
+        known.then(|| write(&self.control, handler, value, self.outputs).map_err(A::refusal))
     }
 }
 
@@ -280,8 +280,11 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
     }
 
     /// For elements that ask the table; everybody else asks the control side.
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        self.0.control_side(cx).read(handler, arg).unwrap_or_else(|| Err(format!("no handler '{handler}'")))
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
+        self.0
+            .control_side(cx)
+            .read(handler, arg)
+            .unwrap_or_else(|| Err(Error::new(format!("no handler '{handler}'"))))
     }
 
     fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {

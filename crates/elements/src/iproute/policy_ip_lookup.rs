@@ -117,16 +117,15 @@ struct PolicyControl<A: Family, S: Shared<A>> {
 }
 
 impl<A: Family, S: Shared<A> + Send + Sync + 'static> ControlSide for PolicyControl<A, S> {
-    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, Error>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
-        known.then(|| lock(&self.control).read(handler, arg.trim()).map_err(|e| e.to_string()))
+        known.then(|| lock(&self.control).read(handler, arg.trim()).map_err(Error::caused_by))
     }
 
-    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), Error>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
-        known.then(|| {
-            lock(&self.control).write(handler, value.trim(), self.outputs).map_err(|e| e.to_string())
-        })
+        known
+            .then(|| lock(&self.control).write(handler, value.trim(), self.outputs).map_err(Error::caused_by))
     }
 }
 
@@ -162,7 +161,7 @@ fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
         if let Some(text) = after("rule", &text) {
             let rule = rules::rule(text, |prefix| {
                 let (prefix, host_bits) =
-                    A::prefix(conf, prefix).ok_or_else(|| RouteError::Value("not a prefix".to_owned()))?;
+                    A::prefix(conf, prefix).ok_or_else(|| RouteError::Value("not a prefix".into()))?;
                 if host_bits {
                     conf.warn(&format!("rule '{text}': bits beyond the prefix length are ignored"));
                 }

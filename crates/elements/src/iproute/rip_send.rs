@@ -86,7 +86,7 @@ impl RIPSend {
 }
 
 impl Element for RIPSend {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let first_ns = cx.now_ns() + FIRST_NS;
         cx.set_timer(NEXT, first_ns);
         Ok(())

@@ -298,7 +298,7 @@ impl KernelForward {
 }
 
 impl Element for KernelForward {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.clock_ahead_ns = cx.now_ns().wrapping_sub(monotonic_ns());
         if self.shares.iter().flatten().any(Option::is_some) {
             look_again(HANDLED, cx);
@@ -353,7 +353,7 @@ impl Element for KernelForward {
         self.forwarding.count(port, n as u64, punted);
     }
 
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         self.count_handled(cx);
         match handler {
             "count" => Ok(self.count.get().to_string()),
@@ -370,7 +370,7 @@ impl Element for KernelForward {
             _ => match arg.trim().parse() {
                 Ok(IpAddr::V4(address)) => Ok(self.describe(u32::from(address), &self.v4)),
                 Ok(IpAddr::V6(address)) => Ok(self.describe(u128::from(address), &self.v6)),
-                Err(_) => Err(format!("'{}' is not an address", arg.trim())),
+                Err(_) => Err(Error::new(format!("'{}' is not an address", arg.trim()))),
             },
         }
     }

@@ -81,27 +81,27 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl ToKernel {
     /// Tells the way into the kernel where the frames of each input come in.
-    fn set_origins(&self) -> Result<(), String> {
+    fn set_origins(&self) -> Result<(), Error> {
         let Some(punt) = &self.punt else { return Ok(()) };
         let mut origins = self.ports.iter().enumerate();
-        origins.try_for_each(|(i, port)| punt.set_origin(i, port.ifindex).map_err(|e| e.to_string()))
+        origins.try_for_each(|(i, port)| punt.set_origin(i, port.ifindex).map_err(Error::caused_by))
     }
 }
 
 impl Element for ToKernel {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         for opener in &self.openers {
             let port = opener.open(Method::USUAL)?;
             if port.generic {
-                return Err(format!(
+                return Err(Error::new(format!(
                     "{}: frames cannot be given back in generic XDP mode, which would take them again",
                     port.name
-                ));
+                )));
             }
             self.ports.push(port);
         }
         // None while the element of the running graph has it; a hot swap hands it over then.
-        self.punt = self.punts.take(self.number).map_err(|e| e.to_string())?;
+        self.punt = self.punts.take(self.number).map_err(Error::caused_by)?;
         self.set_origins()
     }
 
@@ -117,7 +117,7 @@ impl Element for ToKernel {
         cx.count_drops(Reason::Refused, tokens - taken);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "count" { self.count.get() } else { cx.dropped() }.to_string())
     }
 

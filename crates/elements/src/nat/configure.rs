@@ -14,7 +14,7 @@ use causeway_lang::args::split_args;
 struct Seconds(u64);
 
 impl Value for Seconds {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         Nanoseconds::parse(text, scope).map(|t| Seconds((t.0 + 500_000_000) / 1_000_000_000))
     }
 

@@ -138,14 +138,14 @@ fn splice(packet: &mut Packet, old: std::ops::Range<usize>, new: &[u8]) -> Optio
 
 impl FTPPortMapper {
     /// Looks the rewriters up.
-    fn find(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn find(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let [control, data] = [cx.find_peer(&self.names[0])?, cx.find_peer(&self.names[1])?];
         if with_peer(cx, control, |rewriter, _| rewriter.follows_tcp()) != Some(true) {
-            return Err("CONTROL_REWRITER: does not name an element of type 'TCPRewriter'".to_owned());
+            return Err(Error::new("CONTROL_REWRITER: does not name an element of type 'TCPRewriter'"));
         }
         let inputs = with_peer(cx, data, |rewriter, _| rewriter.n_inputs()).unwrap_or(0);
         if self.input >= inputs {
-            return Err("DATA_REWRITER_INPUT out of range".to_owned());
+            return Err(Error::new("DATA_REWRITER_INPUT out of range"));
         }
         (self.control, self.data) = (Some(control), Some(data));
         Ok(())
@@ -209,7 +209,7 @@ fn set_length_and_checksums(packet: &mut Packet) {
 }
 
 impl Element for FTPPortMapper {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.find(cx)
     }
 

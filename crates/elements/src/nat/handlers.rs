@@ -34,12 +34,12 @@ impl Rewriter {
         if live > 0 { format!("{action} [{live}]\n") } else { format!("{action}\n") }
     }
 
-    fn lookup(&self, flows: &mut Flows, arg: &str, cx: &Cx<'_>) -> Result<String, String> {
+    fn lookup(&self, flows: &mut Flows, arg: &str, cx: &Cx<'_>) -> Result<String, Error> {
         let words = split_words(arg);
         let [saddr, sport, daddr, dport] = &words[..] else {
             return Err(match words.len() {
-                n if n > 4 => "too many arguments".to_owned(),
-                n => format!("{}: required argument missing", ["SADDR", "SPORT", "DADDR", "DPORT"][n]),
+                n if n > 4 => Error::new("too many arguments"),
+                n => Error::new("required argument missing").of(["SADDR", "SPORT", "DADDR", "DPORT"][n]),
             });
         };
         let flow = FlowId::new(
@@ -62,7 +62,7 @@ impl Rewriter {
         handler: &str,
         arg: &str,
         cx: &mut Cx<'_>,
-    ) -> Result<String, String> {
+    ) -> Result<String, Error> {
         let now_ms = now_ms(cx);
         let tally = |flows: &mut Flows, of: fn(&Tally) -> u32| {
             flows.len();
@@ -96,11 +96,11 @@ impl Rewriter {
         handler: &str,
         value: &str,
         cx: &mut Cx<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let now_ms = now_ms(cx);
         match handler {
             "capacity" => {
-                let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| format!("CAPACITY: {e}"))?;
+                let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| e.of("CAPACITY"))?;
                 flows.set_capacity(capacity, now_ms);
             }
             "clear" => flows.remove_all(|_| true),
@@ -114,7 +114,7 @@ impl Rewriter {
                     outputs: cx.n_outputs(),
                 };
                 let action = reader.action(value.trim(), |name| cx.find_peer(name).is_ok());
-                let action = action.map_err(|why| format!("input spec {input}: {why}"))?;
+                let action = action.map_err(|why| why.of(format_args!("input spec {input}")))?;
                 let slot = self.inputs.get_mut(input).ok_or("no such input")?;
                 *slot = action;
                 let member = self.member;

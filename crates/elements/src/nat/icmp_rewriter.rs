@@ -184,7 +184,7 @@ fn unrewrite(message: &mut [u8], quoted: &Quoted, new: FlowId) {
 }
 
 impl Element for ICMPRewriter {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         for map in &mut self.maps {
             let peer = cx.find_peer(&map.name)?;
             map.rewriter = Some(peer);
@@ -192,7 +192,9 @@ impl Element for ICMPRewriter {
             if map.offset.is_some_and(|offset| offset + cx.peer_outputs(peer) > outputs) {
                 let (name, offset) = (&map.name, map.offset.unwrap_or_default());
                 let plural = if outputs == 1 { "output" } else { "outputs" };
-                return Err(format!("{name}:{offset} port offset requires more than {outputs} {plural}"));
+                return Err(Error::new(format!(
+                    "{name}:{offset} port offset requires more than {outputs} {plural}"
+                )));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::flow_id::FlowId;
 use super::pattern::Pattern;
 use causeway_engine::value::Value;
-use causeway_engine::{Conf, Scope};
+use causeway_engine::{Conf, Error, Scope};
 use causeway_lang::args::split_words;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -127,46 +127,46 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// What `text`, the specification of an input, says. `is_element` tells whether a word names an element.
-    pub fn action(&self, text: &str, is_element: impl Fn(&str) -> bool) -> Result<Action, String> {
+    pub fn action(&self, text: &str, is_element: impl Fn(&str) -> bool) -> Result<Action, Error> {
         let words = split_words(text);
-        let Some((word, rest)) = words.split_first() else { return Err("empty argument".to_owned()) };
+        let Some((word, rest)) = words.split_first() else { return Err(Error::new("empty argument")) };
         match word.as_str() {
             "pass" | "passthrough" | "nochange" => {
                 let output = match rest {
                     [] => 0,
                     [n] => i32::parse(n, &self.scope)
-                        .map_err(|_| "syntax error, expected 'nochange [OUTPUT]'".to_owned())?,
-                    _ => return Err("syntax error, expected 'nochange [OUTPUT]'".to_owned()),
+                        .map_err(|_| Error::new("syntax error, expected 'nochange [OUTPUT]'"))?,
+                    _ => return Err(Error::new("syntax error, expected 'nochange [OUTPUT]'")),
                 };
                 self.output(output).map(Action::Pass)
             }
             "keep" => Ok(Action::Keep(self.outputs(rest)?)),
             "drop" | "discard" if rest.is_empty() => Ok(Action::Drop),
-            "drop" | "discard" => Err(format!("syntax error, expected '{word}'")),
+            "drop" | "discard" => Err(Error::new(format!("syntax error, expected '{word}'"))),
             "pattern" | "xpattern" => self.rewrite(rest, true).map(Action::Pattern),
             name => match self.registry.mapper(self.element, name) {
-                Some(_) if !rest.is_empty() => Err("syntax error, expected element name".to_owned()),
+                Some(_) if !rest.is_empty() => Err(Error::new("syntax error, expected element name")),
                 Some(mapper) => Ok(Action::Mapper(mapper)),
                 None if is_element(name) && !rest.is_empty() => {
-                    Err("syntax error, expected element name".to_owned())
+                    Err(Error::new("syntax error, expected element name"))
                 }
-                None if is_element(name) => Err("element is not an IPMapper".to_owned()),
-                None => Err("unknown specification".to_owned()),
+                None if is_element(name) => Err(Error::new("element is not an IPMapper")),
+                None => Err(Error::new("unknown specification")),
             },
         }
     }
 
     /// A pattern or its name, with two outputs behind it, which are `checked`.
-    pub fn rewrite(&self, words: &[String], checked: bool) -> Result<Rewrite, String> {
+    pub fn rewrite(&self, words: &[String], checked: bool) -> Result<Rewrite, Error> {
         let Some((outputs, pattern)) =
             words.split_last_chunk::<2>().map(|(p, o)| (o, p)).filter(|(_, p)| !p.is_empty())
         else {
-            return Err("syntax error".to_owned());
+            return Err(Error::new("syntax error"));
         };
         let pattern = match pattern {
             [name] => {
                 let pattern = self.registry.pattern(self.element, name);
-                pattern.ok_or_else(|| format!("no such pattern '{name}'"))?
+                pattern.ok_or_else(|| Error::new(format!("no such pattern '{name}'")))?
             }
             words => Arc::new(Pattern::parse(words, &self.scope)?),
         };
@@ -174,20 +174,20 @@ impl Reader<'_> {
         Ok(Rewrite { pattern, outputs })
     }
 
-    fn ports(&self, words: &[String]) -> Result<[i32; 2], String> {
-        let [forward, reply] = words else { return Err("bad forward port".to_owned()) };
+    fn ports(&self, words: &[String]) -> Result<[i32; 2], Error> {
+        let [forward, reply] = words else { return Err(Error::new("bad forward port")) };
         let forward = i32::parse(forward, &self.scope).map_err(|_| "bad forward port")?;
         let reply = i32::parse(reply, &self.scope).map_err(|_| "bad reply port")?;
         Ok([forward, reply])
     }
 
-    fn outputs(&self, words: &[String]) -> Result<[u16; 2], String> {
+    fn outputs(&self, words: &[String]) -> Result<[u16; 2], Error> {
         let [forward, reply] = self.ports(words)?;
         Ok([self.output(forward)?, self.output(reply)?])
     }
 
-    fn output(&self, n: i32) -> Result<u16, String> {
+    fn output(&self, n: i32) -> Result<u16, Error> {
         let known = u16::try_from(n).ok().filter(|n| usize::from(*n) < self.outputs);
-        known.ok_or_else(|| "output port out of range".to_owned())
+        known.ok_or_else(|| Error::new("output port out of range"))
     }
 }

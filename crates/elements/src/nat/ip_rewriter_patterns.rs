@@ -40,7 +40,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         let parsed = match pattern {
             // A name may stand for another.
             [other] if registry.pattern(&element, other).is_none() => {
-                Err(format!("no such pattern '{other}'"))
+                Err(Error::new(format!("no such pattern '{other}'")))
             }
             words => Pattern::parse(words, &conf.scope()),
         };

@@ -1,8 +1,8 @@
 //! Patterns: how the addresses and ports of a new flow are chosen.
 
 use super::flow_id::FlowId;
-use causeway_engine::Scope;
 use causeway_engine::value::{Prefix4, Value};
+use causeway_engine::{Error, Scope};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ enum Order {
 
 impl Pattern {
     /// The pattern of two to four words: `SADDR DADDR`, `SADDR DADDR SPORT` or `SADDR SPORT DADDR DPORT`.
-    pub fn parse(words: &[String], scope: &Scope<'_>) -> Result<Pattern, String> {
+    pub fn parse(words: &[String], scope: &Scope<'_>) -> Result<Pattern, Error> {
         let mut p = Pattern {
             to: FlowId::default(),
             span: 0,
@@ -45,7 +45,7 @@ impl Pattern {
             [saddr, daddr] => (saddr, None, daddr, None),
             [saddr, daddr, sport] => (saddr, Some(sport), daddr, None),
             [saddr, sport, daddr, dport] => (saddr, Some(sport), daddr, Some(dport)),
-            _ => return Err("syntax error".to_owned()),
+            _ => return Err(Error::new("syntax error")),
         };
         p.source(saddr, scope).ok_or("bad source address")?;
         if let Some(sport) = sport {
@@ -183,7 +183,7 @@ mod tests {
     use causeway_engine::Names;
     use std::collections::HashSet;
 
-    fn pattern(text: &str) -> Result<Pattern, String> {
+    fn pattern(text: &str) -> Result<Pattern, Error> {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         Pattern::parse(&words, &Names::default().scope(""))
     }
@@ -212,7 +212,7 @@ mod tests {
             ("- - x -", "bad destination address"),
             ("- - - 0", "bad destination port"),
         ] {
-            assert_eq!(pattern(text).err().as_deref(), Some(error), "{text}");
+            assert_eq!(pattern(text).err(), Some(Error::new(error)), "{text}");
         }
     }
 

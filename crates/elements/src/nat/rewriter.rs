@@ -345,7 +345,7 @@ impl Rewriter {
 }
 
 impl Element for Rewriter {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let mut errors = Vec::new();
         for (i, action) in self.inputs.iter().enumerate() {
             let Action::Mapper(mapper) = action else { continue };
@@ -357,7 +357,7 @@ impl Element for Rewriter {
             }
         }
         if !errors.is_empty() {
-            return Err(errors.join("\n"));
+            return Err(Error::several(errors));
         }
         if let Some(name) = &self.shares {
             // The one that it shares with may share another's.
@@ -367,7 +367,7 @@ impl Element for Rewriter {
                 home = cx.find_peer(&next)?;
                 steps += 1;
                 if steps > 64 {
-                    return Err("bad MAPPING_CAPACITY".to_owned());
+                    return Err(Error::new("bad MAPPING_CAPACITY"));
                 }
             }
             self.home = Some(home);
@@ -410,14 +410,14 @@ impl Element for Rewriter {
         cx.set_timer(REAP, next);
     }
 
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let mut flows = borrow(self, cx).ok_or("its table is in use")?;
         let answer = self.read_from(&mut flows, handler, arg, cx);
         give_back(self, flows, cx);
         answer
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let mut flows = borrow(self, cx).ok_or("its table is in use")?;
         let done = self.write_to(&mut flows, handler, value, cx);
         give_back(self, flows, cx);

@@ -135,7 +135,7 @@ struct SourceIPHashMapper;
 
 impl Element for SourceIPHashMapper {}
 
-fn server(reader: &Reader<'_>, text: &str) -> Result<(Rewrite, u16), String> {
+fn server(reader: &Reader<'_>, text: &str) -> Result<(Rewrite, u16), Error> {
     let words = split_words(text);
     let number = words.split_last().filter(|(_, rest)| !rest.is_empty());
     let number = number.and_then(|(n, rest)| Some((u16::parse(n, &reader.scope).ok()?, rest)));

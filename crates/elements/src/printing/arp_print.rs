@@ -146,7 +146,7 @@ fn link(packet: &Packet) -> Option<[u8; 12]> {
 }
 
 impl Element for ArpPrint {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.lines.open()
     }
 

@@ -1,7 +1,7 @@
 //! What printing elements share: bytes as text, timestamps, and the way out.
 
-use causeway_engine::Scope;
 use causeway_engine::value::Value;
+use causeway_engine::{Error, Scope};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -18,15 +18,16 @@ pub(super) enum Contents {
 
 /// `NONE`, `HEX` or `ASCII` in any case, or a boolean that stands for the first two.
 impl Value for Contents {
-    const ERROR_IS_WHOLE: bool = true;
-
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let word = String::parse(text, scope)?;
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
+        let word = String::parse(text, scope).map_err(Error::whole)?;
         match (bool::parse(&word, scope), word.to_ascii_uppercase().as_str()) {
             (Ok(true), _) | (_, "HEX") => Ok(Contents::Hex),
             (Ok(false), _) | (_, "NONE") => Ok(Contents::None),
             (_, "ASCII") => Ok(Contents::Ascii),
-            (_, other) => Err(format!("bad contents value '{other}'; should be 'NONE', 'HEX', or 'ASCII'")),
+            (_, other) => {
+                let what = format!("bad contents value '{other}'; should be 'NONE', 'HEX', or 'ASCII'");
+                Err(Error::new(what).whole())
+            }
         }
     }
 

@@ -144,7 +144,7 @@ impl Style {
 }
 
 impl Element for IpPrint {
-    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.lines.open()
     }
 

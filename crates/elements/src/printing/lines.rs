@@ -47,7 +47,7 @@ impl Lines {
     }
 
     /// Opens the file. The error has its name.
-    pub fn open(&mut self) -> Result<(), String> {
+    pub fn open(&mut self) -> Result<(), Error> {
         self.opened = self.filename.as_deref().map(OutFile::open).transpose()?;
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Element for CPUQueue {
         self.packets.pop_batch(batch, max);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "drops" { self.drops.to_string() } else { self.capacity.to_string() })
     }
 

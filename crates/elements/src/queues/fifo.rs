@@ -99,7 +99,7 @@ impl Element for Fifo {
         self.notify(cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "length" => self.packets.len().to_string(),
             "highwater_length" => self.highwater.to_string(),
@@ -108,7 +108,7 @@ impl Element for Fifo {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "capacity" => {
                 self.capacity = cx.value::<u32>(handler, value)? as usize;

@@ -28,7 +28,7 @@ impl Element for NotifierDebug {
         Verdict::Pass
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(cx.notifiers())
     }
 }

@@ -51,7 +51,7 @@ impl Unqueue {
 }
 
 impl Element for Unqueue {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         if self.burst == 0 {
             cx.warn_of(None, "BURST size 0, no packets will be pulled");
         }

@@ -58,12 +58,12 @@ impl Element for PullSwitch {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.input.map_or("-1".to_owned(), |input| input.to_string()))
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let input: i32 = cx.value(handler, value).map_err(|_| "syntax error".to_owned())?;
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
+        let input: i32 = cx.value(handler, value).map_err(|_| Error::new("syntax error"))?;
         self.set(usize::try_from(input).ok().filter(|&input| input < cx.n_inputs()), cx);
         Ok(())
     }

@@ -70,7 +70,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for Tester {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.list.ids();
         cx.wake();
         Ok(())
@@ -88,7 +88,7 @@ impl Element for Tester {
         if self.own.limit != 0 && self.runs >= self.own.limit { Run::Sleep } else { Run::Worked }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let ran = self.list.ids().iter().take(self.list.ran.load(Relaxed));
         let ids: Vec<String> = ran.map(|id| id.load(Relaxed).to_string()).collect();
         Ok(ids.join(" ") + "\n")

@@ -107,12 +107,12 @@ impl Strides {
     }
 
     /// Answers `tickets#`.
-    pub fn read(&self, handler: &str) -> Result<String, String> {
+    pub fn read(&self, handler: &str) -> Result<String, Error> {
         Ok(self.client(handler)?.1.tickets.to_string())
     }
 
     /// Writes `tickets#`.
-    pub fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    pub fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let tickets: i64 = cx.value(handler, value).map_err(|_| "tickets value must be integer")?;
         let tickets =
             u32::try_from(tickets.min(MOST_TICKETS.into())).map_err(|_| "number of tickets must be >= 0")?;
@@ -137,10 +137,10 @@ impl Strides {
         self.order_all();
     }
 
-    fn client(&self, handler: &str) -> Result<(usize, &Client), String> {
+    fn client(&self, handler: &str) -> Result<(usize, &Client), Error> {
         let port = handler.strip_prefix("tickets").and_then(|n| n.parse::<usize>().ok());
         port.and_then(|port| Some((port, self.clients.get(port)?)))
-            .ok_or_else(|| format!("no port for {handler}"))
+            .ok_or_else(|| Error::new(format!("no port for {handler}")))
     }
 }
 

@@ -63,7 +63,7 @@ impl DelayUnqueue {
 }
 
 impl Element for DelayUnqueue {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }

@@ -52,9 +52,9 @@ drop_reasons! {
 struct Bandwidth(u64);
 
 impl causeway_engine::value::Value for Bandwidth {
-    fn parse(text: &str, scope: &causeway_engine::Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &causeway_engine::Scope<'_>) -> Result<Self, Error> {
         match BytesPerSecond::parse(text, scope)?.0 / 100 {
-            0 => Err("bandwidth too small, minimum 100Bps".to_owned()),
+            0 => Err(Error::new("bandwidth too small, minimum 100Bps")),
             hundreds => Ok(Bandwidth(hundreds)),
         }
     }
@@ -124,7 +124,7 @@ impl LinkUnqueue {
 }
 
 impl Element for LinkUnqueue {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -168,11 +168,11 @@ impl Element for LinkUnqueue {
         cx.wake();
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.packets.len().to_string())
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.settings_changed(cx);
         Ok(())
     }

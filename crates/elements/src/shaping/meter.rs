@@ -86,7 +86,7 @@ impl<M: Measure> Element for Meter<M> {
         Verdict::Out(self.limits.iter().take_while(|&&limit| rate >= limit).count())
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "rate" => self.rate.per_s(1, cx.now_ns()),
             _ => self

@@ -48,7 +48,7 @@ pub(super) fn build<L: Limits>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, 
 }
 
 impl<L: Limits> Element for RatedUnqueue<L> {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -90,7 +90,7 @@ impl<L: Limits> Element for RatedUnqueue<L> {
         cx.wake();
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "active" => self.active.to_string(),
             _ => format!(
@@ -100,7 +100,7 @@ impl<L: Limits> Element for RatedUnqueue<L> {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.active = cx.value(handler, value)?;
         cx.wake();
         Ok(())

@@ -79,11 +79,11 @@ impl<M: Measure> Element for Shaper<M> {
         cx.return_batch(one);
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.rate.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         if handler == "rate" {
             let rate = cx.value(handler, value)?;
             self.set(rate, cx);

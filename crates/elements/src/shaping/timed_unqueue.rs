@@ -49,7 +49,7 @@ pub(super) fn build(conf: &mut Conf<'_>, burst: i32, heeds: bool) -> Result<Box<
 }
 
 impl Element for TimedUnqueue {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }

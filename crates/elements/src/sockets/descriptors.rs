@@ -1,6 +1,6 @@
 //! The descriptors of an element's sockets, which the graphs before and after a hot swap share.
 
-use causeway_engine::Conf;
+use causeway_engine::{Conf, Error};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -68,10 +68,7 @@ impl Place {
 
     /// The descriptors there, or else new ones.
     #[allow(clippy::disallowed_methods, reason = "sockets are opened when a graph is built")]
-    pub fn open(
-        &self,
-        make: impl FnOnce() -> Result<Descriptors, String>,
-    ) -> Result<Arc<Descriptors>, String> {
+    pub fn open(&self, make: impl FnOnce() -> Result<Descriptors, Error>) -> Result<Arc<Descriptors>, Error> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(there) = place.upgrade() {
             return Ok(there);

@@ -76,7 +76,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl McastSocket {
-    fn open(&self) -> Result<Descriptors, String> {
+    fn open(&self) -> Result<Descriptors, Error> {
         let [receives, sends] =
             [(); 2].map(|()| open(AddressFamily::INET, SocketType::DGRAM, Some(ipproto::UDP)));
         let (receives, sends) = (receives?, sends?);
@@ -106,7 +106,7 @@ fn send(inlet: &Inlet, group: SocketAddrV4, packet: &Packet) -> Sent {
 }
 
 impl Element for McastSocket {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let both = self.place.open(|| self.open())?;
         if let (Some(sends), false) = (&both.sender, self.source.ip().is_unspecified()) {
             let own = getsockname(sends).map_err(failed("getsockname"))?;

@@ -3,7 +3,7 @@
 //! [`descriptors`] are what outlives a hot swap; [`inlet`] receives and [`outlet`] sends, neither of which ever waits for
 //! the kernel. The classes are about addresses and options.
 
-use causeway_engine::Spec;
+use causeway_engine::{Error, Spec};
 use rustix::io::Errno;
 
 mod descriptors;
@@ -28,8 +28,8 @@ pub(crate) const SPECS: &[&Spec] = &[
 ];
 
 /// The error of a system call in Click's words.
-fn failed(call: &str) -> impl Fn(Errno) -> String {
-    move |e| format!("{call}: {}", text(e))
+fn failed(call: &str) -> impl Fn(Errno) -> Error {
+    move |e| Error::new(text(e)).of(call)
 }
 
 /// What the system says of an error, without its number.

@@ -51,8 +51,8 @@ shares_drop_reasons!(SPEC, Reason);
 struct Number(u8);
 
 impl Value for Number {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        addresses::protocol(text).map(Number).map_err(|e| e.to_string())
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, Error> {
+        addresses::protocol(text).map(Number).map_err(Error::caused_by)
     }
 
     fn placeholder() -> Self {
@@ -92,7 +92,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl RawSocket {
-    fn open(&self) -> Result<Descriptors, String> {
+    fn open(&self) -> Result<Descriptors, Error> {
         let number = RawProtocol::new(self.protocol.into()).map(Protocol::from_raw);
         let receives = open(AddressFamily::INET, SocketType::RAW, number)?;
         // One of this protocol expects headers in what it sends.
@@ -124,7 +124,7 @@ fn send(inlet: &Inlet, packet: &Packet) -> Sent {
 }
 
 impl Element for RawSocket {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.inlet.descriptors = Some(self.place.open(|| self.open())?);
         self.outlet.start(cx);
         Ok(())

@@ -235,7 +235,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl Socket {
     /// Opens the socket, and makes the connection of a client.
-    fn open(&self) -> Result<Descriptors, String> {
+    fn open(&self) -> Result<Descriptors, Error> {
         let inet = matches!(self.kind, Type::Tcp | Type::Udp);
         let family = if inet { AddressFamily::INET } else { AddressFamily::UNIX };
         let kind = if self.kind.is_stream() { SocketType::STREAM } else { SocketType::DGRAM };
@@ -355,7 +355,7 @@ pub(super) fn send_to(socket: &rustix::fd::OwnedFd, packet: &Packet, to: &Socket
 }
 
 impl Element for Socket {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         for (peer, name) in self.peers.iter_mut().zip(&self.tables) {
             *peer = name.as_ref().map(|name| cx.find_peer(name)).transpose()?;
         }

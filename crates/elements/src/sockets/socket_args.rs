@@ -1,7 +1,7 @@
 //! What the classes of sockets have in common: arguments, and how sockets are opened.
 
 use super::descriptors::Descriptors;
-use super::{failed, text};
+use super::failed;
 use crate::udp::udp_ip_encap::port;
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
@@ -34,7 +34,7 @@ pub(super) struct UdpPort(pub u16);
 pub(super) struct TcpPort(pub u16);
 
 impl Value for UdpPort {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         port(text, scope, Transport::Udp).map(UdpPort)
     }
 
@@ -44,7 +44,7 @@ impl Value for UdpPort {
 }
 
 impl Value for TcpPort {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         port(text, scope, Transport::Tcp).map(TcpPort)
     }
 
@@ -58,14 +58,14 @@ pub(super) fn open(
     family: AddressFamily,
     kind: SocketType,
     protocol: Option<Protocol>,
-) -> Result<OwnedFd, String> {
+) -> Result<OwnedFd, Error> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     rustix::net::socket_with(family, kind, flags, protocol).map_err(failed("socket"))
 }
 
 impl Common {
     /// Sets the sizes of the kernel's buffers.
-    pub fn set_buffers(&self, receives: &OwnedFd, sends: &OwnedFd) -> Result<(), String> {
+    pub fn set_buffers(&self, receives: &OwnedFd, sends: &OwnedFd) -> Result<(), Error> {
         if let Some(bytes) = self.sndbuf {
             sockopt::set_socket_send_buffer_size(sends, bytes as usize)
                 .map_err(failed("setsockopt(SO_SNDBUF)"))?;
@@ -79,7 +79,7 @@ impl Common {
 }
 
 /// Connects, and waits no longer than is fair to whoever starts the router.
-pub(super) fn connect(socket: &OwnedFd, to: &SocketAddrAny) -> Result<(), String> {
+pub(super) fn connect(socket: &OwnedFd, to: &SocketAddrAny) -> Result<(), Error> {
     match rustix::net::connect(socket, to) {
         Ok(()) => return Ok(()),
         Err(Errno::INPROGRESS | Errno::INTR) => {}
@@ -88,7 +88,7 @@ pub(super) fn connect(socket: &OwnedFd, to: &SocketAddrAny) -> Result<(), String
     let mut wait = [PollFd::new(socket, PollFlags::OUT)];
     let limit = Timespec { tv_sec: CONNECT_S, tv_nsec: 0 };
     match poll(&mut wait, Some(&limit)) {
-        Ok(0) => Err(format!("connect: {}", text(Errno::TIMEDOUT))),
+        Ok(0) => Err(failed("connect")(Errno::TIMEDOUT)),
         Ok(_) => match sockopt::socket_error(socket) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(e)) | Err(e) => Err(failed("connect")(e)),
@@ -98,12 +98,12 @@ pub(super) fn connect(socket: &OwnedFd, to: &SocketAddrAny) -> Result<(), String
 }
 
 /// Lets others connect.
-pub(super) fn listen(socket: &OwnedFd) -> Result<(), String> {
+pub(super) fn listen(socket: &OwnedFd) -> Result<(), Error> {
     rustix::net::listen(socket.as_fd(), BACKLOG).map_err(failed("listen"))
 }
 
 /// The sockets with what waits for them.
-pub(super) fn descriptors(socket: OwnedFd) -> Result<Descriptors, String> {
+pub(super) fn descriptors(socket: OwnedFd) -> Result<Descriptors, Error> {
     Descriptors::new(socket).map_err(failed("epoll"))
 }
 

@@ -107,7 +107,7 @@ impl Source {
 }
 
 impl Element for Source {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let due_ns = cx.now_ns().saturating_add(self.own.interval.0);
         self.start(due_ns, cx);
         cx.notify_packets(self.works());

@@ -134,7 +134,7 @@ fn build<T: Told>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl<T: Told> Element for FastFlows<T> {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.flows.begin(cx);
         cx.notify_packets(self.flows.plan.active);
         Ok(())

@@ -267,7 +267,7 @@ impl FastUdpSource {
 }
 
 impl Element for FastUdpSource {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.notify_packets(self.packets.active);
         Ok(())
     }
@@ -304,11 +304,11 @@ impl Element for FastUdpSource {
         cx.notify_packets(true);
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.bucket.as_ref().map_or(0, |b| b.rate_per_s()).to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.bucket = bucket(cx.value(handler, value)?);
         cx.notify_packets(true);
         Ok(())

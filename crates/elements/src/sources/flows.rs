@@ -1,7 +1,7 @@
 //! Frames of many flows, whose ports are chosen at random.
 
 use crate::token_bucket::TokenBucket;
-use causeway_engine::Cx;
+use causeway_engine::{Cx, Error};
 use causeway_packet::checksum::{Sum, pseudo_header_v4};
 use causeway_packet::wire::{Ipv4Header, ethernet, ipv4, protocol};
 use causeway_packet::{Batch, Packet, pool};
@@ -43,13 +43,16 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Why it cannot be done, and what is done otherwise than it says.
-    pub fn check(&mut self, warn: &mut dyn FnMut(&str)) -> Result<(), String> {
+    pub fn check(&mut self, warn: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let room = pool::config().frame_size as usize - Packet::HEADROOM;
         if self.length as usize > room {
-            return Err(format!("LENGTH: {} bytes, but a frame has room for {room}", self.length));
+            return Err(Error::new(format!(
+                "LENGTH: {} bytes, but a frame has room for {room}",
+                self.length
+            )));
         }
         if self.flows > MOST {
-            return Err(format!("FLOWS: out of range, bound {MOST}"));
+            return Err(Error::new(format!("FLOWS: out of range, bound {MOST}")));
         }
         if self.transport == Transport::Tcp && self.flow_len < 3 {
             warn("flow size < 3, defaulting to 3");

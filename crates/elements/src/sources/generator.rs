@@ -5,7 +5,7 @@ use causeway_engine::measure::Unit;
 use causeway_engine::settings::written;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, optional, reads, reads_writes, writes};
 use causeway_engine::value::Bytes;
-use causeway_engine::{Conf, Counter, Cx, Scope, Settings};
+use causeway_engine::{Conf, Counter, Cx, Error, Scope, Settings};
 use causeway_packet::wire::ethernet;
 use causeway_packet::{Batch, Packet, pool};
 use std::net::Ipv4Addr;
@@ -148,11 +148,11 @@ impl Generator {
         self.bytes.len()
     }
 
-    fn render(&mut self) -> Result<(), String> {
+    fn render(&mut self) -> Result<(), Error> {
         let length = usize::try_from(self.length).unwrap_or(self.data.len());
         let room = (pool::config().frame_size as usize).saturating_sub(self.headroom);
         if length > room {
-            return Err(format!("LENGTH: {length} bytes, but a frame has room for {room}"));
+            return Err(Error::new(format!("LENGTH: {length} bytes, but a frame has room for {room}")));
         }
         // Without data to repeat the packets are zeros.
         let repeated = self.data.iter().copied().cycle().chain(std::iter::repeat(0));
@@ -189,7 +189,7 @@ impl Generator {
     }
 
     /// An error if there is nobody to be told that the limit was reached.
-    pub(super) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
+    pub(super) fn check(&self, cx: &Cx<'_>) -> Result<(), Error> {
         self.end.as_ref().map_or(Ok(()), |call| call.check(cx))
     }
 
@@ -200,7 +200,7 @@ impl Generator {
         }
     }
 
-    fn set(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Result<(), String> {
+    fn set(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Result<(), Error> {
         match handler {
             "limit" => self.limit = written(handler, text, scope)?,
             "active" => self.active = written(handler, text, scope)?,
@@ -240,7 +240,7 @@ impl Settings for Generator {
         })
     }
 
-    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), String>> {
+    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), Error>> {
         let known = ["reset", "limit", "active", "length", "datasize", "data", "headroom"].contains(&handler);
         known.then(|| self.set(handler, text, scope))
     }

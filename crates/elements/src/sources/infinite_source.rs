@@ -140,7 +140,7 @@ impl InfiniteSource {
 }
 
 impl Element for InfiniteSource {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.packets.check(cx)?;
         task::start(self.packets.active, cx);
         Ok(())
@@ -188,11 +188,11 @@ impl Element for InfiniteSource {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.burst.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.burst = cx.value::<u32>(handler, value)?.max(1);
         self.settings_changed(cx);
         Ok(())

@@ -109,7 +109,7 @@ impl RatedSource {
 }
 
 impl Element for RatedSource {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.packets.check(cx)?;
         task::start(self.packets.active, cx);
         Ok(())
@@ -160,11 +160,11 @@ impl Element for RatedSource {
         task::start(self.packets.active, cx);
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.rate_pps.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.rate_pps = cx.value(handler, value)?;
         // Tokens up to now come at the old rate.
         self.bucket.tokens(cx.now_ns());

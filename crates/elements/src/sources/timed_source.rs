@@ -78,7 +78,7 @@ impl TimedSource {
 }
 
 impl Element for TimedSource {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.packets.check(cx)?;
         self.start(cx);
         Ok(())
@@ -104,11 +104,11 @@ impl Element for TimedSource {
         self.start(cx);
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(Nanoseconds(self.interval_ns).to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let Nanoseconds(interval_ns) = cx.value(handler, value)?;
         self.interval_ns = interval_ns;
         self.due_ns = None;

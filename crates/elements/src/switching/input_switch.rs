@@ -48,13 +48,13 @@ impl Element for InputSwitch {
         (self.input == Some(port)).or_drop(Reason::Off)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.input.map_or("-1".to_owned(), |input| input.to_string()))
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let input: i32 =
-            cx.value(handler, value).map_err(|_| "InputSwitch input must be integer".to_owned())?;
+            cx.value(handler, value).map_err(|_| Error::new("InputSwitch input must be integer"))?;
         self.input = usize::try_from(input).ok().filter(|&input| input < cx.n_inputs());
         Ok(())
     }

@@ -75,7 +75,7 @@ impl Element for RandomSample {
         passes.or_divert(1, Reason::Chosen)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "sampling_prob" => self.sample.to_string(),
             "drop_prob" => self.sample.inverse().to_string(),
@@ -84,10 +84,10 @@ impl Element for RandomSample {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let chance = |cx: &Cx<'_>| -> Result<Chance, String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
+        let chance = |cx: &Cx<'_>| -> Result<Chance, Error> {
             let chance = cx.value(handler, value).ok().filter(|chance: &Chance| chance.check("").is_ok());
-            chance.ok_or_else(|| "Must be given a number between 0.0 and 1.0".to_owned())
+            chance.ok_or_else(|| Error::new("Must be given a number between 0.0 and 1.0"))
         };
         match handler {
             "sampling_prob" => self.sample = chance(cx)?,

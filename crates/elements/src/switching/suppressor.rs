@@ -60,11 +60,11 @@ impl Element for Suppressor {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        self.input(handler).map(|active| active.to_string()).ok_or("no such input".to_owned())
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
+        self.input(handler).map(|active| active.to_string()).ok_or_else(|| Error::new("no such input"))
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         if handler == "reset" {
             self.active.fill(true);
             return Ok(());

@@ -35,10 +35,10 @@ struct Switch {
 }
 
 impl Switch {
-    fn set(&mut self, output: i32) -> Result<(), String> {
+    fn set(&mut self, output: i32) -> Result<(), Error> {
         let port = usize::try_from(output).ok();
         if port.is_some_and(|port| port >= self.outputs) {
-            return Err(format!("output must be < {}", self.outputs));
+            return Err(Error::new(format!("output must be < {}", self.outputs)));
         }
         self.output = port;
         Ok(())
@@ -81,12 +81,13 @@ impl Element for Switch {
         b.finish()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.output.map_or("-1".to_owned(), |o| o.to_string()))
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let output: i32 = cx.value(handler, value).map_err(|_| "Switch output must be integer".to_owned())?;
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
+        let output: i32 =
+            cx.value(handler, value).map_err(|_| Error::new("Switch output must be integer"))?;
         match handler {
             "config" => self.set(output)?,
             _ => self.output = usize::try_from(output).ok().filter(|&port| port < self.outputs),

@@ -38,7 +38,7 @@ const MOST: u32 = 65_536;
 struct TCPIPSend;
 
 /// The packet: 20 bytes of IP header and 20 of TCP header.
-fn headers(words: &[String], cx: &Cx<'_>) -> Result<[u8; 40], String> {
+fn headers(words: &[String], cx: &Cx<'_>) -> Result<[u8; 40], Error> {
     let (source, destination): (Ipv4Addr, Ipv4Addr) =
         (cx.value("SRC", &words[0])?, cx.value("DST", &words[2])?);
     let ports: [u16; 2] = [cx.value("SPORT", &words[1])?, cx.value("DPORT", &words[3])?];
@@ -62,14 +62,14 @@ fn headers(words: &[String], cx: &Cx<'_>) -> Result<[u8; 40], String> {
 }
 
 impl Element for TCPIPSend {
-    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         const NAMES: [&str; 7] = ["SRC", "SPORT", "DST", "DPORT", "SEQNO", "ACKNO", "FLAGS"];
         let words = split_words(value);
         if let Some(missing) = NAMES.get(words.len()) {
-            return Err(format!("{missing}: required argument missing"));
+            return Err(Error::new(format!("{missing}: required argument missing")));
         }
         if words.len() > 9 {
-            return Err("too many arguments".to_owned());
+            return Err(Error::new("too many arguments"));
         }
         let bytes = headers(&words, cx)?;
         let count: u32 = words.get(7).map_or(Ok(1), |word| cx.value("COUNT", word))?;

@@ -2,7 +2,7 @@
 
 use super::compressed::uncompressed;
 use super::range::{Place, Range};
-use causeway_engine::{Cx, DropReason};
+use causeway_engine::{Cx, DropReason, Error};
 use causeway_netio::pcap::Reader;
 use causeway_packet::{Anno, Packet};
 use std::fs::File;
@@ -123,13 +123,12 @@ impl Capture {
     }
 
     /// Opens the file.
-    pub fn open(&mut self) -> Result<(), String> {
-        let named = |e: &dyn std::fmt::Display| format!("{}: {e}", self.filename);
-        let source = Source::open(&self.filename).map_err(|e| named(&e))?;
-        let mut reader = Reader::new(source).map_err(|e| named(&e))?;
+    pub fn open(&mut self) -> Result<(), Error> {
+        let source = Source::open(&self.filename).map_err(|e| self.fault(e))?;
+        let mut reader = Reader::new(source).map_err(|e| self.fault(e))?;
         self.linktype = reader.linktype();
         if self.start > 0 {
-            reader.input_mut().seek(self.start).map_err(|e| named(&e))?;
+            reader.input_mut().seek(self.start).map_err(|e| self.fault(e))?;
         }
         self.reader = Some(reader);
         Ok(())
@@ -152,9 +151,15 @@ impl Capture {
     }
 
     /// Lets reading go on at `position`, where a packet begins.
-    pub fn seek(&mut self, position: u64) -> Result<(), String> {
-        let reader = self.reader.as_mut().ok_or_else(|| format!("{}: it is closed", self.filename))?;
-        reader.input_mut().seek(position).map_err(|e| format!("{}: {e}", self.filename))
+    pub fn seek(&mut self, position: u64) -> Result<(), Error> {
+        let closed = || Error::new("it is closed").of(&self.filename);
+        let reader = self.reader.as_mut().ok_or_else(closed)?;
+        reader.input_mut().seek(position).map_err(|e| self.fault(e))
+    }
+
+    /// What went wrong with the file.
+    fn fault(&self, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::caused_by(cause).of(&self.filename)
     }
 
     /// What the packets begin with, as capture files name it, as soon as that is known.

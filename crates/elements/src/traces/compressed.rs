@@ -54,9 +54,9 @@ pub(super) fn uncompressed(file: File) -> io::Result<Result<Box<dyn BufRead + Se
 }
 
 /// An error if a file called `name` would have to be compressed in a way that is not known.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), causeway_engine::Error> {
     match Method::of_name(name) {
-        Some(Method::Lzw) => Err(format!("{name}: {}", lzw())),
+        Some(Method::Lzw) => Err(causeway_engine::Error::caused_by(lzw()).of(name)),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Names of files that tell flows apart: `%` and a letter stand for what a flow has.
 
 use super::flow_dump::Origin;
+use causeway_engine::Error;
 use std::fmt::Write;
 
 /// Of what an escape stands for.
@@ -21,7 +22,7 @@ pub(super) struct FilePattern {
 
 impl FilePattern {
     /// Reads `%[0][WIDTH][.PRECISION]LETTER`.
-    pub fn parse(text: &str) -> Result<FilePattern, String> {
+    pub fn parse(text: &str) -> Result<FilePattern, Error> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('%') {
@@ -34,7 +35,7 @@ impl FilePattern {
             };
             let letter = behind.chars().next().ok_or("bad filename pattern")?;
             if !"nxXsdSDp%".contains(letter) {
-                return Err(format!("bad filename pattern '%{letter}'"));
+                return Err(Error::new(format!("bad filename pattern '%{letter}'")));
             }
             parts.push(Part::Escape { letter, zeros, width: width.min(MOST_WIDTH), precision });
             rest = &behind[1..];
@@ -129,7 +130,7 @@ mod tests {
             assert_eq!(parsed.expand(&ORIGIN), name, "{pattern}");
             assert_eq!(parsed.is_constant(), pattern == "flow");
         }
-        assert_eq!(FilePattern::parse("a%5"), Err("bad filename pattern".to_owned()));
-        assert_eq!(FilePattern::parse("a%y"), Err("bad filename pattern '%y'".to_owned()));
+        assert_eq!(FilePattern::parse("a%5"), Err(Error::new("bad filename pattern")));
+        assert_eq!(FilePattern::parse("a%y"), Err(Error::new("bad filename pattern '%y'")));
     }
 }

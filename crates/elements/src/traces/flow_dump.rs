@@ -2,6 +2,7 @@
 
 use super::fields::tcp_options::{self, Choice};
 use super::fields::text::{print_flags, print_time};
+use causeway_engine::Error;
 use causeway_packet::wire::tcp::Tcp;
 use causeway_packet::wire::{Ipv4, icmpv4, protocol};
 use causeway_packet::{Anno, Packet};
@@ -120,7 +121,7 @@ impl FlowDump {
     }
 
     /// Adds a packet; what is no whole packet of the flow is left out.
-    pub fn add(&mut self, packet: &Packet) -> Result<(), String> {
+    pub fn add(&mut self, packet: &Packet) -> Result<(), Error> {
         let Some(Ok(ip)) = packet.network_header().map(Ipv4::new_quoted) else { return Ok(()) };
         let back = usize::from(packet.paint() & BACK);
         if packet.paint() >= ERROR {
@@ -302,7 +303,7 @@ impl FlowDump {
     }
 
     /// Writes what is kept to the file, which is made if this is the first time.
-    fn write(&mut self) -> Result<(), String> {
+    fn write(&mut self) -> Result<(), Error> {
         let head = if self.begun { String::new() } else { self.head() };
         let done = self.open().and_then(|mut out| {
             out.write_all(head.as_bytes())?;
@@ -312,7 +313,7 @@ impl FlowDump {
         self.begun = true;
         self.kept = 0;
         self.lines.clear();
-        done.map_err(|e| format!("{}: {e}", self.name))
+        done.map_err(|e| Error::caused_by(e).of(&self.name))
     }
 
     fn open(&self) -> io::Result<Box<dyn Write>> {
@@ -329,16 +330,16 @@ impl FlowDump {
     }
 
     /// Ends the file. With fewer than `least` packets there is none.
-    pub fn end(mut self, least: u32) -> Result<(), String> {
+    pub fn end(mut self, least: u32) -> Result<(), Error> {
         if self.packets < least {
             return match self.begun && self.name != "-" {
-                true => std::fs::remove_file(&self.name).map_err(|e| format!("{}: {e}", self.name)),
+                true => std::fs::remove_file(&self.name).map_err(|e| Error::caused_by(e).of(&self.name)),
                 false => Ok(()),
             };
         }
         self.write()?;
         match self.style.gzip && self.name != "-" {
-            true => compress(&self.name).map_err(|e| format!("{}: {e}", self.name)),
+            true => compress(&self.name).map_err(|e| Error::caused_by(e).of(&self.name)),
             false => Ok(()),
         }
     }

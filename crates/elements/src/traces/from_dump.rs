@@ -179,24 +179,25 @@ impl FromDump {
 }
 
 impl Element for FromDump {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.own.end_call.as_ref().map_or(Ok(()), |call| call.check(cx))?;
         let name = &self.own.filename.0;
         if let Err(why) = self.capture.open() {
-            let fault = FAULTS.iter().find(|(text, _)| why.contains(text));
+            // The file's name is not looked at.
+            let words = why.cause().map(ToString::to_string).unwrap_or_default();
+            let fault = FAULTS.iter().find(|(text, _)| words.contains(text));
             let place = if name == "-" { "<stdin>" } else { name };
             if let Some((_, told)) = fault {
-                cx.blame(place, &format!("{}({place})", cx.class()));
-                return Err((*told).to_owned());
+                return Err(Error::new(*told).at(place, format!("{}({place})", cx.class())));
             }
             return Err(why);
         }
         if let Some(linktype) = self.capture.linktype().filter(|l| self.own.force_ip && !encap::is_known(*l))
         {
-            return Err(format!(
+            return Err(Error::new(format!(
                 "{}: unknown linktype {linktype}; can't force IP packets",
                 self.own.filename.0
-            ));
+            )));
         }
         task::start(self.own.active, cx);
         Ok(())
@@ -247,7 +248,7 @@ impl Element for FromDump {
         task::start(self.own.active, cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         let filename = &self.own.filename.0;
         Ok(match handler {
             "sampling_prob" => self.own.sample.to_string(),
@@ -260,7 +261,7 @@ impl Element for FromDump {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "reset_timing" => self.capture.reset_timing(),
             "filepos" => {

@@ -174,7 +174,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     if !flow.is_empty()
         && let Err(wrong) = dump.set_flow(&format!("! {flow}"), &conf.scope())
     {
-        conf.warn_of(place, &wrong);
+        conf.warn_of(place, &wrong.to_string());
     }
     Ok(Box::new(dump))
 }
@@ -308,11 +308,10 @@ impl FromIPSummaryDump {
 }
 
 impl Element for FromIPSummaryDump {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let first = self.lines.open()?;
         if first.is_empty() && !self.lines.is_missing() {
-            cx.blame(&self.lines.landmark(), cx.class());
-            return Err("empty file".to_owned());
+            return Err(Error::new("empty file").at(self.lines.landmark(), cx.class()));
         }
         let known = ["!IPSummaryDump", "!creator", "!data", "!contents", "!proto", "!flowid"];
         if self.fields.is_empty()
@@ -353,7 +352,7 @@ impl Element for FromIPSummaryDump {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "sampling_prob" => self.sample.to_string(),
             "active" => self.active.to_string(),
@@ -367,7 +366,7 @@ impl Element for FromIPSummaryDump {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         if handler == "stop" {
             self.active = false;
             cx.stop_driver();

@@ -1,6 +1,7 @@
 //! Lines of a file of text, and binary records behind them.
 
 use super::compressed::uncompressed;
+use causeway_engine::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
@@ -45,7 +46,7 @@ impl Lines {
     }
 
     /// Opens the file; says how it begins. The error has its name.
-    pub fn open(&mut self) -> Result<Vec<u8>, String> {
+    pub fn open(&mut self) -> Result<Vec<u8>, Error> {
         if self.name != "<data>" {
             self.size = None;
             let opened = match self.name.as_str() {
@@ -61,7 +62,7 @@ impl Lines {
             self.reader = match opened {
                 Ok(reader) => Some(reader),
                 Err(e) if e.kind() == ErrorKind::NotFound && self.allow_missing => None,
-                Err(e) => return Err(format!("{}: {e}", self.name)),
+                Err(e) => return Err(Error::caused_by(e).of(&self.name)),
             };
         }
         let Some(reader) = &mut self.reader else { return Ok(Vec::new()) };
@@ -69,7 +70,7 @@ impl Lines {
         if self.name == "-" {
             return Ok(b"!data".to_vec());
         }
-        let start = reader.fill_buf().map_err(|e| format!("{}: {e}", self.name))?;
+        let start = reader.fill_buf().map_err(|e| Error::caused_by(e).of(&self.name))?;
         Ok(start[..start.len().min(64)].to_vec())
     }
 

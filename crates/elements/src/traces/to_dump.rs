@@ -153,13 +153,13 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl ToDump {
     /// What the sources' packets begin with, on which they must agree; the own link type if there are none.
-    fn linktype_of_sources(&self, cx: &mut Cx<'_>) -> Result<u32, String> {
+    fn linktype_of_sources(&self, cx: &mut Cx<'_>) -> Result<u32, Error> {
         let mut found: Vec<(String, u32, String)> = Vec::new();
         for name in &self.sources {
             let peer = cx.find_peer(name)?;
             let source = format!("{} :: {}", cx.peer_name(peer), cx.peer_class(peer));
             let said = cx.ask_peer(peer, "encap", "");
-            let said = said.ok_or_else(|| format!("'{source}' has no 'encap' read handler"))?;
+            let said = said.ok_or_else(|| Error::new(format!("'{source}' has no 'encap' read handler")))?;
             let linktype = encap::by_name(said.trim()).ok_or_else(|| {
                 format!("'{}.encap' did not return a valid encapsulation type", cx.peer_name(peer))
             })?;
@@ -168,7 +168,10 @@ impl ToDump {
         let Some((_, linktype, _)) = found.first() else { return Ok(self.linktype) };
         if found.iter().any(|(_, other, _)| other != linktype) {
             let lines = found.iter().map(|(source, _, said)| format!("\n  {source} has {}", said.trim()));
-            return Err(format!("source encapsulation types disagree:{}", lines.collect::<String>()));
+            return Err(Error::new(format!(
+                "source encapsulation types disagree:{}",
+                lines.collect::<String>()
+            )));
         }
         Ok(*linktype)
     }
@@ -219,7 +222,7 @@ impl Drop for ToDump {
 }
 
 impl Element for ToDump {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.linktype = self.linktype_of_sources(cx)?;
         self.state = State::Ready(match self.filename.as_str() {
             "-" => None,
@@ -262,11 +265,11 @@ impl Element for ToDump {
         super::pull_and_write(self, BURST, cx)
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(if handler == "count" { self.count.get().to_string() } else { self.filename.clone() })
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         self.count.set(0);
         Ok(())
     }

@@ -141,7 +141,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 /// Says what went wrong with a file.
-fn tell(losses: &Losses, name: &str, done: Result<(), String>) {
+fn tell(losses: &Losses, name: &str, done: Result<(), Error>) {
     if let Err(why) = done {
         losses.tell(format_args!("{name}: {why}"));
     }
@@ -184,7 +184,7 @@ impl ToIPFlowDumps {
 }
 
 impl Element for ToIPFlowDumps {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.subscription = self.notifier.subscribe(cx)?;
         if cx.pulls_from(0) && cx.n_outputs() == 0 {
             cx.wake();
@@ -227,11 +227,11 @@ impl Element for ToIPFlowDumps {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.unwritten.to_string())
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.end_all(cx.name());
         Ok(())
     }

@@ -284,7 +284,7 @@ impl Drop for ToIPSummaryDump {
 }
 
 impl Element for ToIPSummaryDump {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.state = State::Ready(match self.filename.as_str() {
             "-" => None,
             name => Some(OutFile::open(name)?),
@@ -332,9 +332,9 @@ impl Element for ToIPSummaryDump {
         super::pull_and_write(self, BURST, cx)
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         match &mut self.state {
-            State::Writing(out) => out.flush().map_err(|e| format!("{}: {e}", self.filename)),
+            State::Writing(out) => out.flush().map_err(|e| Error::caused_by(e).of(&self.filename)),
             _ => Ok(()),
         }
     }

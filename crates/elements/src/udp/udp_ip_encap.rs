@@ -38,7 +38,7 @@ const HEADERS_LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
 pub(crate) struct Destination(pub Option<Ipv4Addr>);
 
 impl Value for Destination {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         if text == "DST_ANNO" {
             return Ok(Destination(None));
         }
@@ -64,16 +64,16 @@ impl std::fmt::Display for Destination {
 pub(super) struct Port(pub(super) u16);
 
 /// A port of a transport protocol, by number, by service, or by a name of the configuration.
-pub(crate) fn port(text: &str, scope: &Scope<'_>, transport: Transport) -> Result<u16, String> {
+pub(crate) fn port(text: &str, scope: &Scope<'_>, transport: Transport) -> Result<u16, Error> {
     let defined = scope.port(text, transport).ok_or(());
     defined.or_else(|()| addresses::port(text, transport)).map_err(|error| {
         let is_number = u32::parse(text, scope).is_ok();
-        if is_number { "overflow, range 0-65535".to_owned() } else { error.to_string() }
+        if is_number { Error::new("overflow, range 0-65535") } else { error.into() }
     })
 }
 
 impl Value for Port {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, Error> {
         port(text, scope, Transport::Udp).map(Port)
     }
 

@@ -1,10 +1,10 @@
 //! Edges: a place to another one's input, or to a ring where the other lives on another worker.
 
-use super::{Builder, Place};
+use super::Builder;
 use crate::crossing::{self, FanOut, FromWorker, PullToWorker, ToWorker, ToWorkers};
 use crate::element::Element;
 use crate::measure::Unit;
-use crate::node::Node;
+use crate::node::{Node, Place};
 use crate::notify;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! What the elements of one router share while they are configured.
 
-use crate::assemble::ElementWarning;
 use crate::counters::Counters;
 use crate::names::Names;
+use crate::said::ElementWarning;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

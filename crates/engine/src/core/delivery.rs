@@ -2,7 +2,7 @@
 
 use super::Core;
 use crate::node::Delivery;
-use crate::simulation::Work;
+use crate::work::Work;
 use causeway_packet::Batch;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.

@@ -4,6 +4,7 @@ use crate::conf::{Conf, Env};
 use crate::core::Core;
 use crate::counters::Counters;
 use crate::element::Element;
+use crate::error::Error;
 use crate::settings;
 use crate::spec::{HandlerDoc, reads, reads_writes};
 use crate::task::MAX_TICKETS;
@@ -38,7 +39,7 @@ pub(super) fn read(core: &Core, node: usize, handler: &str) -> String {
 }
 
 /// Writes one of these. `None` if the element is running.
-pub(super) fn write(core: &mut Core, node: usize, handler: &str, text: &str) -> Option<Result<(), String>> {
+pub(super) fn write(core: &mut Core, node: usize, handler: &str, text: &str) -> Option<Result<(), Error>> {
     match handler {
         "tickets" => Some(set_tickets(core, node, text)),
         "home_thread" => {
@@ -46,7 +47,8 @@ pub(super) fn write(core: &mut Core, node: usize, handler: &str, text: &str) -> 
                 match usize::try_from(worker) == Ok(core.worker) {
                     true => Ok(()),
                     false => {
-                        Err(format!("home_thread: an element stays on its worker, which is {}", core.worker))
+                        let what = format!("an element stays on its worker, which is {}", core.worker);
+                        Err(Error::new(what).of(handler))
                     }
                 }
             }))
@@ -55,17 +57,17 @@ pub(super) fn write(core: &mut Core, node: usize, handler: &str, text: &str) -> 
     }
 }
 
-fn set_tickets(core: &mut Core, node: usize, text: &str) -> Result<(), String> {
+fn set_tickets(core: &mut Core, node: usize, text: &str) -> Result<(), Error> {
     let tickets: u32 = settings::written("tickets", text, &core.context.names.scope(""))?;
     if !(1..=MAX_TICKETS).contains(&tickets) {
-        return Err(format!("tickets: out of range, 1 to {MAX_TICKETS}"));
+        return Err(Error::new(format!("out of range, 1 to {MAX_TICKETS}")).of("tickets"));
     }
     core.tasks.set_tickets(node, tickets);
     Ok(())
 }
 
 /// Lets the element at `node` take its settings from `text`. `None` if it is running.
-fn configure_anew(core: &mut Core, node: usize, text: &str) -> Option<Result<(), String>> {
+fn configure_anew(core: &mut Core, node: usize, text: &str) -> Option<Result<(), Error>> {
     let mut new = match configured_as(core, node, text) {
         Ok(new) => new,
         Err(why) => return Some(Err(why)),
@@ -81,11 +83,11 @@ fn configure_anew(core: &mut Core, node: usize, text: &str) -> Option<Result<(),
 }
 
 /// An element as the one at `node`, but configured with `text`. It has counters of its own, that nobody reads.
-fn configured_as(core: &Core, node: usize, text: &str) -> Result<Box<dyn Element>, String> {
+fn configured_as(core: &Core, node: usize, text: &str) -> Result<Box<dyn Element>, Error> {
     let n = &core.nodes[node];
-    let mut env = Env::new(Counters::new(core.worker + 1, 64, None).map_err(|e| e.to_string())?);
+    let mut env = Env::new(Counters::new(core.worker + 1, 64, None).map_err(Error::caused_by)?);
     (env.names, env.defaults) = (core.context.names.clone(), core.context.defaults);
     let mut conf =
         Conf::new(&mut env, n.name.clone(), n.spec, core.worker, (n.ins.len(), n.outs.len()), text);
-    (n.spec.build)(&mut conf).map_err(|_| conf.errors().join("\n"))
+    (n.spec.build)(&mut conf).map_err(|_| Error::several(conf.errors()))
 }

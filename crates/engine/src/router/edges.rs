@@ -84,6 +84,9 @@ struct Shortcut {
 impl Router {
     /// All edges of the graph that are the configuration's, in its order. Packets that an element took past others, whose work it
     /// did, count at the edges that they would have taken.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn edges(&self) -> Result<Vec<Edge>, NoAnswer> {
         let mut counted: HashMap<(&str, &str), u64> = HashMap::new();
         for (line, n) in self.counters() {
@@ -112,6 +115,9 @@ impl Router {
     }
 
     /// Copies the packets that pass these of the [`Router::edges`], `most_bytes` of each.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn capture(&self, edges: &[usize], most_bytes: usize) -> Result<Capture, NoAnswer> {
         let (capture, copier, interest) = Capture::new(most_bytes);
         for (number, &edge) in edges.iter().enumerate() {
@@ -123,6 +129,9 @@ impl Router {
 
     /// Counts the bytes that pass each edge from now on, or no more; a hot swap ends it. Meanwhile no element does the work
     /// of others.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn meter(&mut self, on: bool) -> Result<(), NoAnswer> {
         self.meter = None;
         if on {
@@ -150,6 +159,9 @@ impl Router {
 
     /// Follows the next `packets` packets that `filter` likes, at most [`MOST_TRACED`], from where they enter the graph or
     /// from one of the [`Router::edges`] on.
+    ///
+    /// # Errors
+    /// A worker does not answer.
     pub fn trace(&mut self, start: Option<usize>, filter: Filter, packets: u16) -> Result<Trace, NoAnswer> {
         let packets = packets.clamp(1, MOST_TRACED);
         // Packets of an earlier trace may still be about, with its numbers.

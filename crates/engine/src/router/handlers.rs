@@ -1,16 +1,20 @@
 //! Reading and writing the handlers of elements: where they can be answered without a worker, there.
 
 use super::Router;
-use crate::assemble::Place;
 use crate::element::ControlSide;
 use crate::handler::{self, HandlerError};
 use crate::measure::Across;
+use crate::node::Place;
 use crate::spec::{Access, HandlerDoc};
 use std::sync::{MutexGuard, PoisonError};
 
 impl Router {
     /// Reads handler `name` of `element`. When the graph is replicated, the values of the workers make one in the way
     /// that the handler's declaration says.
+    ///
+    /// # Errors
+    /// There is no such element or handler, it cannot be read or takes no parameters, the element says why not, or a
+    /// worker does not answer.
     pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
         let declared = self.handler(element, name);
         if declared.is_some_and(|handler| handler.private) {
@@ -33,6 +37,10 @@ impl Router {
     }
 
     /// Writes handler `name` of `element`, on every worker that has it.
+    ///
+    /// # Errors
+    /// There is no such element or handler, it cannot be written, the element says why not, or a worker does not answer:
+    /// those before it have it then.
     pub fn write(&self, element: &str, name: &str, value: &str) -> Result<(), HandlerError> {
         if let Some(mut side) = self.control_side(element)
             && self.handler(element, name).is_some_and(|h| h.access.writes())

@@ -1,11 +1,11 @@
 //! How a router is run, and why it cannot be.
 
-use crate::assemble::ElementError;
 use crate::conf::{Defaults, Persistent};
 use crate::driver::OnFailure;
 use crate::globals::Globals;
 use crate::handler::NoAnswer;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
+use crate::said::ElementError;
 use crate::spin::SpinTime;
 use std::fmt;
 use std::io;

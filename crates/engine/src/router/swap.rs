@@ -6,12 +6,13 @@
 //! ([`crate::Element::commit`]). The old graph is dropped when the workers run again.
 
 use super::{ANSWER, Router, StartError, build};
-use crate::assemble::{Assembly, Place};
+use crate::assemble::Assembly;
 use crate::core::Core;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver};
 use crate::handler::NoAnswer;
+use crate::node::Place;
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::collections::HashMap;
@@ -41,6 +42,9 @@ impl Router {
     /// fails nothing changes. Then the workers stop between two batches, each new element takes the state of its
     /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings; those that an
     /// element without successor held are counted as `drop.swap`.
+    ///
+    /// # Errors
+    /// The new graph cannot be built, or a worker does not answer.
     pub fn swap(&mut self, plan: Plan) -> Result<(), StartError> {
         let doorbells: Vec<Arc<Doorbell>> = self.handles.iter().map(|h| h.doorbell.clone()).collect();
         // Time goes on: elements find the clock that runs.
@@ -153,7 +157,7 @@ fn take_state(old: &mut [&mut Worker], new: &mut [Core]) {
 mod tests {
     use super::*;
     use crate::spec::{Library, Spec, reads, writes};
-    use crate::{Cx, Element, Options, Run};
+    use crate::{Cx, Element, Error, Options, Run};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
@@ -175,7 +179,7 @@ mod tests {
     }
 
     impl Element for Runner {
-        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
             cx.wake();
             Ok(())
         }
@@ -189,12 +193,12 @@ mod tests {
             Run::Idle
         }
 
-        fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
             cx.wake();
             Ok(self.runs.to_string())
         }
 
-        fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
             self.waits = true;
             cx.wake();
             Ok(())

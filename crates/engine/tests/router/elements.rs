@@ -2,7 +2,7 @@
 
 use causeway_engine::measure::{Across, Unit};
 use causeway_engine::spec::{Notifies, reads};
-use causeway_engine::{Cx, Element, Invalid, Run, Spec};
+use causeway_engine::{Cx, Element, Error, Invalid, Run, Spec};
 use causeway_packet::{BATCH, Batch, Packet};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ struct Source {
 }
 
 impl Element for Source {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Element for Source {
         Run::Worked
     }
 
-    fn read(&mut self, handler: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "now" => cx.now_ns(),
             "limit" => self.limit.into(),
@@ -129,7 +129,7 @@ impl Element for Log {
         }
     }
 
-    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.log.lock().unwrap().trim().to_owned())
     }
 }
@@ -171,7 +171,7 @@ impl Element for Store {
         cx.notify_room(self.packets.len() < self.capacity);
     }
 
-    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.highwater.to_string())
     }
 
@@ -206,7 +206,7 @@ struct Drain {
 }
 
 impl Element for Drain {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.wake();
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Element for Drain {
         }
     }
 
-    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.runs.to_string())
     }
 }

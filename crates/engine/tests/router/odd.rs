@@ -3,7 +3,7 @@
 use super::elements::Nothing;
 use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{reads, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Error, Invalid, Spec};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::os::fd::BorrowedFd;
 
@@ -56,8 +56,8 @@ impl Element for Device {
         Some(self.mechanism)
     }
 
-    fn write(&mut self, _: &str, value: &str, _: &mut Cx<'_>) -> Result<(), String> {
-        self.left += value.parse::<u32>().map_err(|e| e.to_string())?;
+    fn write(&mut self, _: &str, value: &str, _: &mut Cx<'_>) -> Result<(), Error> {
+        self.left += value.parse::<u32>().map_err(Error::caused_by)?;
         Ok(())
     }
 
@@ -140,11 +140,11 @@ struct Bounce {
 }
 
 impl Element for Bounce {
-    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
         Ok(self.bounces.to_string())
     }
 
-    fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.bounces += 1;
         if !value.is_empty() {
             cx.call_later(value, value);

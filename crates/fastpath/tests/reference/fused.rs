@@ -7,7 +7,7 @@ use crate::plain::{Elements, End, place};
 use crate::twin::{look, packet_type};
 use causeway_elements::optimise;
 use causeway_engine::spec::writes;
-use causeway_engine::{Conf, Cx, Element, Library, Options, Persistent, Plan, Router, Spec};
+use causeway_engine::{Conf, Cx, Element, Error, Library, Options, Persistent, Plan, Router, Spec};
 use causeway_fastpath::{Hook, Target};
 use causeway_lang::NoLibraries;
 use causeway_packet::{Batch, Packet};
@@ -44,7 +44,7 @@ static INJECT: Spec = Spec {
 struct Inject(Arc<Desk>);
 
 impl Element for Inject {
-    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         for frame in self.0.frames.lock().map_err(|e| e.to_string())?.iter() {
             let mut packet = Packet::from_bytes(frame).ok_or("no packet")?;
             packet.set_packet_type(packet_type(frame, HOOK));

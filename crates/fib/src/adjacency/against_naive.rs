@@ -1,7 +1,7 @@
 //! Any changes, against plain rules.
 
 use super::*;
-use crate::table::MISS;
+use crate::lookup::MISS;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 //! members there are now, never from those there were: a member that comes back gets its flows back. Bounds are
 //! rounded as Linux rounds them (31 bits of the hash, halves up), so that with equal hashes the members are equal, too.
 
-use crate::table::AdjacencyIndex;
+use crate::lookup::AdjacencyIndex;
 
 /// Up to this many members, comparing with all bounds costs less than searching among them.
 const LINEAR_MAX: usize = 8;

@@ -19,9 +19,9 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::error::FibError;
+use crate::lookup::AdjacencyIndex;
 use crate::sync::cells::{Cells, Retired};
 use crate::sync::epoch::{Domain, Limbo};
-use crate::table::AdjacencyIndex;
 
 use group::Group;
 pub use reader::{AdjacencyReader, AdjacencyView};

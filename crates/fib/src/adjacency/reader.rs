@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Entry;
+use crate::lookup::AdjacencyIndex;
 use crate::sync::cells::{Announcement, Cells, Seen};
 use crate::sync::epoch::{Participant, Pinned};
-use crate::table::AdjacencyIndex;
 
 /// A worker's handle of [`Adjacencies`](super::Adjacencies).
 #[derive(Debug)]

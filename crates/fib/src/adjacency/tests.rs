@@ -1,7 +1,7 @@
 //! What the table promises, one thing at a time.
 
 use super::*;
-use crate::table::MISS;
+use crate::lookup::MISS;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,10 +1,11 @@
 //! DIR-24-8 (Gupta, Lin and McKeown, INFOCOM 1998) with 16-bit entries: one load for most addresses, 32 MB.
 
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup};
 use crate::memory::mapping::prefetch;
 use crate::prefix::{Prefix, outermost};
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, Structure};
+use crate::table::Structure;
 use crate::v4::chunks::{Run, for_each_chunk};
 
 /// Set in a first-level entry that names a second-level group.

@@ -8,9 +8,10 @@
 
 use crate::address::Address;
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup, MISS};
 use crate::prefix::{Prefix, outermost};
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
+use crate::table::Structure;
 
 /// The usual least share of a node's children in use, that of the paper of 1999.
 pub const FILL_FACTOR: f32 = 0.5;

@@ -2,9 +2,10 @@
 
 use crate::address::Address;
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup, MISS};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
+use crate::table::Structure;
 
 /// The list; right for a handful of routes.
 #[derive(Clone, Debug)]

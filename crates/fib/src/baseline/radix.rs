@@ -5,9 +5,10 @@
 
 use crate::address::Address;
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup, MISS};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
+use crate::table::Structure;
 
 /// No node.
 const NONE: u32 = u32::MAX;

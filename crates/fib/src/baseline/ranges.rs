@@ -3,10 +3,11 @@
 
 use crate::address::Address;
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup, MISS};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
+use crate::table::Structure;
 
 /// Range starts, results, and where each /16 begins in them.
 #[derive(Clone, Debug)]

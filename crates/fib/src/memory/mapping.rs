@@ -190,7 +190,7 @@ pub(crate) use multiversioned;
 /// [`multiversioned!`].
 macro_rules! lookup_by {
     ($owner:ty, $address:ty: $one:ident, $batch:ident, $bytes:expr) => {
-        impl $crate::table::Lookup<$address> for $owner {
+        impl $crate::lookup::Lookup<$address> for $owner {
             #[inline]
             fn lookup(&self, address: $address) -> u32 {
                 $crate::memory::mapping::multiversioned!(fn one(owner: &$owner, address: $address) -> u32 = $one);

@@ -17,8 +17,9 @@ use crate::address::Address;
 use crate::baseline::radix::Radix;
 use crate::error::FibError;
 use crate::fib::Fib;
+use crate::lookup::{BATCH_MAX, Lookup};
 use crate::prefix::Prefix;
-use crate::table::{BATCH_MAX, Lookup, Structure};
+use crate::table::Structure;
 
 /// Different masks of the mark that rules may use.
 const MASKS_MAX: usize = 8;

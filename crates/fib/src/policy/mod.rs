@@ -21,8 +21,9 @@ use crate::address::Address;
 use crate::baseline::radix::Radix;
 use crate::error::FibError;
 use crate::fib::Fib;
+use crate::lookup::{AdjacencyIndex, BATCH_MAX, Lookup, MISS};
 use crate::prefix::Prefix;
-use crate::table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure};
+use crate::table::Structure;
 
 /// What a rule does with the packets it selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

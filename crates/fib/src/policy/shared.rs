@@ -8,11 +8,12 @@ use super::compiled::Compiled;
 use super::{Policy, PolicyKey, Rule, lookup_batch};
 use crate::address::Address;
 use crate::error::FibError;
-use crate::fib::{Fib, Shared};
+use crate::fib::Fib;
+use crate::lookup::{AdjacencyIndex, BATCH_MAX, MISS};
 use crate::reader::Handle;
+use crate::reader::Shared;
 use crate::sync::cells::{Cells, Retired};
 use crate::sync::epoch::{Domain, Limbo, Participant, Pinned};
-use crate::table::{AdjacencyIndex, BATCH_MAX, MISS};
 
 /// What workers follow: the rules and the ways to the tables as they were at some moment.
 struct State<A: Address, S: Shared<A>> {

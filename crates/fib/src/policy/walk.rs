@@ -3,7 +3,8 @@
 use super::PolicyKey;
 use super::compiled::Compiled;
 use crate::address::Address;
-use crate::table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure};
+use crate::lookup::{AdjacencyIndex, BATCH_MAX, Lookup, MISS};
+use crate::table::Structure;
 
 /// Packets by their place in the batch.
 type Lanes = [u8; BATCH_MAX];

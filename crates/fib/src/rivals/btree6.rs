@@ -5,11 +5,12 @@
 //! a binary search over the rest. Built whole, so a change costs a rebuild.
 
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, MISS};
 use crate::memory::mapping::{Isa, lookup_by, prefetch};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
-use crate::table::{AdjacencyIndex, MISS, Structure};
+use crate::table::Structure;
 
 const KEYS: usize = 8;
 const LANES: usize = 64;

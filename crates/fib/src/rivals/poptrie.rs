@@ -5,11 +5,12 @@
 
 use crate::address::Address;
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, Lookup};
 use crate::memory::mapping::{Isa, lookup_by};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
-use crate::table::{AdjacencyIndex, Lookup, Structure};
+use crate::table::Structure;
 
 /// Bits resolved directly (the paper's *s*).
 const DIRECT_BITS: u8 = 18;

@@ -1,4 +1,4 @@
-//! How one writer changes what many readers look at: epochs, values replaced whole, structures in two copies.
+//! How one writer changes what many readers look at: epochs, values replaced whole.
 //!
 //! ```text
 //! worker   ── pin ──► announces epoch 7 ── looks up, resolves ── unpin: announces nothing
@@ -6,9 +6,7 @@
 //!          ... asks for the oldest epoch announced: 7, so stamp 8 waits; then none, so the leaves are free
 //! ```
 //!
-//! Readers write to a cache line of their own and wait for nobody. The writer never waits either, but for a structure in
-//! two copies, and there not for ever.
+//! Readers write to a cache line of their own and wait for nobody; the writer does not wait either.
 
 pub(crate) mod cells;
 pub(crate) mod epoch;
-pub(crate) mod left_right;

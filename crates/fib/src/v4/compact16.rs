@@ -8,17 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::error::FibError;
-use crate::fib::Shared;
+use crate::lookup::{AdjacencyIndex, BATCH_MIN, Lookup, MISS};
 use crate::memory::mapping::{Isa, Mapping, lookup_by, prefetch};
 use crate::memory::region::{FixedPart, Place, Region, Written};
-use crate::prefix::{Prefix, outermost};
-use crate::reader::InPlace;
+use crate::prefix::Prefix;
+use crate::reader::{InPlace, Shared};
 use crate::rib::Rib;
-use crate::sync::epoch::{Domain, Limbo};
-use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, MISS, Memory, Structure};
-use crate::v4::chunks::{Run, for_each_chunk};
+use crate::sync::epoch::Domain;
+use crate::table::{Memory, Structure};
+use crate::v4::chunks::Run;
 use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
+use crate::v4::update::{Chunked, Writer};
 
+/// Address bits below the ones that choose an entry of the root.
+const CHUNK_BITS: u32 = 16;
 const ROOT: usize = 1 << 16;
 /// As a power of two, words of lines and leaves: 256 MiB of address space.
 const NODE_BITS: u32 = 25;
@@ -93,12 +96,10 @@ lookup_by!(Compact16Core, u32: one, batch, |core| core.bytes.load(Ordering::Rela
 /// The compact IPv4 table's structure; see the module.
 pub struct Compact16 {
     core: Arc<Compact16Core>,
-    domain: Domain,
+    writer: Writer<u32>,
     /// Pages of the root.
     written: Written,
     pool: NodePool,
-    limbo: Limbo<u32>,
-    runs: Vec<Run>,
     leaves: Vec<(u8, Leaf)>,
     /// The line of each adjacency for /16s that have no other result; 0 if there is none yet.
     uniform: Vec<u32>,
@@ -115,32 +116,11 @@ impl Compact16 {
         Ok(Compact16 {
             written: Written::none(&core.root),
             core: Arc::new(core),
-            domain: domain.clone(),
+            writer: Writer::new(domain),
             pool: NodePool::new(nodes),
-            limbo: Limbo::new(),
-            runs: Vec::new(),
             leaves: Vec::new(),
             uniform: Vec::new(),
         })
-    }
-
-    fn entry(&self, chunk: u32) -> u32 {
-        let chunk = chunk as usize;
-        if self.written.has(chunk) { self.core.root[chunk].load(Ordering::Relaxed) } else { 0 }
-    }
-
-    fn compile(&mut self, runs: &[Run]) -> Option<u32> {
-        if let [(_, adjacency)] = *runs {
-            return self.uniform_line(adjacency);
-        }
-        let mut leaves = std::mem::take(&mut self.leaves);
-        let done = self.pool.leaves_of(runs, 256, &mut leaves);
-        let line = done.and_then(|()| self.pool.write_line(&leaves));
-        if line.is_none() {
-            self.pool.free_lines(&leaves);
-        }
-        self.leaves = leaves;
-        line
     }
 
     /// Shared lines are never freed: there is at most one for each adjacency.
@@ -163,58 +143,51 @@ impl Compact16 {
         let adjacency = lines.leaf(lines.position(line, 0));
         line == 0 || self.uniform.get(usize::from(adjacency)) == Some(&line)
     }
+}
 
-    /// The lines to free with a root entry.
-    fn parts(&self, line: u32) -> Vec<u32> {
-        if self.is_uniform(line) {
-            return Vec::new();
-        }
-        self.pool.continuations(line).chain([line]).collect()
+/// A word is the number of a line, and leads to lines alone.
+impl Chunked for Compact16 {
+    const CHUNK_BITS: u32 = CHUNK_BITS;
+    type Word = u32;
+    type Part = u32;
+
+    fn writer(&mut self) -> &mut Writer<u32> {
+        &mut self.writer
     }
 
-    fn reclaim(&mut self, now: bool) {
-        let pool = &mut self.pool;
-        self.limbo.reclaim(&self.domain, now, |line| pool.free_line(line));
+    fn word(&self, chunk: u32) -> u32 {
+        let chunk = chunk as usize;
+        if self.written.has(chunk) { self.core.root[chunk].load(Ordering::Relaxed) } else { 0 }
     }
 
-    /// Compiles the /16s that change. `None` if there is no room; nothing is left behind then.
-    fn compile_all(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Option<Vec<(u32, u32)>> {
-        let mut changes = Vec::new();
-        let mut full = false;
-        let mut runs = std::mem::take(&mut self.runs);
-        for range in outermost(changed, 16) {
-            for_each_chunk(rib, range, 16, &mut runs, |chunk, runs| {
-                if full {
-                    return;
-                }
-                match self.compile(runs) {
-                    Some(line) if line == self.entry(chunk) => {}
-                    Some(line) => changes.push((chunk, line)),
-                    None => full = true,
-                }
-            });
-        }
-        self.runs = runs;
-        if full {
-            for (_, line) in changes {
-                self.parts(line).into_iter().for_each(|line| self.pool.free_line(line));
-            }
-            return None;
-        }
-        Some(changes)
+    fn swap(&mut self, chunk: u32, line: u32) -> u32 {
+        self.written.set(chunk as usize);
+        // Release: whoever reads the entry reads the line written before.
+        self.core.root[chunk as usize].swap(line, Ordering::AcqRel)
     }
 
-    /// Makes entries visible, and what they replace wait for the readers.
-    fn publish(&mut self, changes: Vec<(u32, u32)>) {
-        let mut retired = Vec::new();
-        for (chunk, line) in changes {
-            self.written.set(chunk as usize);
-            // Release: whoever reads the entry reads the line written before.
-            let old = self.core.root[chunk as usize].swap(line, Ordering::AcqRel);
-            retired.extend(self.parts(old));
+    fn compile(&mut self, _chunk: u32, runs: &[Run]) -> Option<u32> {
+        if let [(_, adjacency)] = *runs {
+            return self.uniform_line(adjacency);
         }
-        self.limbo.retire(&self.domain, retired);
-        self.reclaim(false);
+        let mut leaves = std::mem::take(&mut self.leaves);
+        let done = self.pool.leaves_of(runs, 256, &mut leaves);
+        let line = done.and_then(|()| self.pool.write_line(&leaves));
+        if line.is_none() {
+            self.pool.free_lines(&leaves);
+        }
+        self.leaves = leaves;
+        line
+    }
+
+    fn parts(&self, line: u32, parts: &mut Vec<u32>) {
+        if !self.is_uniform(line) {
+            parts.extend(self.pool.continuations(line).chain([line]));
+        }
+    }
+
+    fn free(&mut self, line: u32) {
+        self.pool.free_line(line);
     }
 }
 
@@ -245,20 +218,12 @@ impl Structure<u32> for Compact16 {
     fn memory(&self) -> Memory {
         let index_bytes = ROOT * 4 + self.pool.used_bytes();
         let resident_bytes = self.written.bytes() + self.pool.resident_bytes();
-        let writer_bytes = self.uniform.capacity() * 4 + self.pool.writer_bytes() + self.limbo.bytes();
+        let writer_bytes = self.uniform.capacity() * 4 + self.pool.writer_bytes() + self.writer.limbo.bytes();
         Memory { index_bytes, writer_bytes, resident_bytes }
     }
 
     fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
-        let changes = match self.compile_all(rib, changed) {
-            Some(changes) => changes,
-            None => {
-                // What readers have left by now may be enough.
-                self.reclaim(true);
-                self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
-            }
-        };
-        self.publish(changes);
+        self.bring_in_step(rib, changed)?;
         self.pool.grow();
         self.core.bytes.store(ROOT * 4 + self.pool.bytes(), Ordering::Relaxed);
         Ok(())
@@ -269,11 +234,7 @@ impl Structure<u32> for Compact16 {
     }
 
     fn forget(&mut self, _rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
-        let ranges: Vec<_> = outermost(changed, 16).collect();
-        let chunks = ranges.iter().flat_map(|range| range.first() >> 16..=range.last() >> 16);
-        let changes = chunks.filter(|&chunk| self.entry(chunk) != 0).map(|chunk| (chunk, 0)).collect();
-        self.publish(changes);
-        ranges
+        self.clear(changed)
     }
 }
 
@@ -285,6 +246,6 @@ impl Shared<u32> for Compact16 {
     }
 
     fn handle(&self) -> Self::Handle {
-        InPlace::new(&self.core, &self.domain)
+        InPlace::new(&self.core, &self.writer.domain)
     }
 }

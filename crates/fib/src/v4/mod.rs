@@ -2,7 +2,7 @@
 //!
 //! Both cut the address space into chunks, a /19 or a /16 each, and compile a chunk's runs (neighbouring addresses with
 //! the same result, [`chunks`]) into one atomic word and what it leads to. So a lookup sees all of a chunk before or
-//! after a change. A /24 with longer routes inside continues in a line of [`stride8`] in both.
+//! after a change ([`update`]). A /24 with longer routes inside continues in a line of [`stride8`] in both.
 //!
 //! # A word of `rank24`
 //!
@@ -37,3 +37,4 @@ pub(crate) mod chunks;
 pub(crate) mod compact16;
 pub(crate) mod rank24;
 pub(crate) mod stride8;
+pub(crate) mod update;

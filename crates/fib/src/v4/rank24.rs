@@ -12,17 +12,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::FibError;
-use crate::fib::Shared;
+use crate::lookup::{AdjacencyIndex, BATCH_MIN, Lookup};
 use crate::memory::blocks::Blocks;
 use crate::memory::mapping::{Isa, Mapping, lookup_by, prefetch};
 use crate::memory::region::{Elements, FixedPart, Part, Place, Region, Written};
-use crate::prefix::{Prefix, outermost};
-use crate::reader::InPlace;
+use crate::prefix::Prefix;
+use crate::reader::{InPlace, Shared};
 use crate::rib::Rib;
-use crate::sync::epoch::{Domain, Limbo};
-use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, Memory, Structure};
-use crate::v4::chunks::{Run, for_each_chunk};
+use crate::sync::epoch::Domain;
+use crate::table::{Memory, Structure};
+use crate::v4::chunks::Run;
 use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
+use crate::v4::update::{Chunked, Writer};
 
 /// Address bits below the ones that choose a word.
 const CHUNK_BITS: u32 = 13;
@@ -167,7 +168,7 @@ lookup_by!(Rank24Core, u32: one, batch, |core| core.bytes.load(Ordering::Relaxed
 
 /// Something taken out of readers' sight.
 #[derive(Debug)]
-enum Retired {
+pub(crate) enum Retired {
     Run { first: u32, count: usize },
     Line(u32),
 }
@@ -175,13 +176,11 @@ enum Retired {
 /// The default IPv4 table's structure; see the module.
 pub struct Rank24 {
     core: Arc<Rank24Core>,
-    domain: Domain,
+    writer: Writer<Retired>,
     /// Pages of words.
     written: Written,
     blocks: Blocks,
     pool: NodePool,
-    limbo: Limbo<Retired>,
-    runs: Vec<Run>,
     leaves: Vec<(u8, Leaf)>,
     packed: Vec<u16>,
 }
@@ -229,35 +228,12 @@ impl Rank24 {
         Ok(Rank24 {
             written: Written::none(&core.words),
             core: Arc::new(core),
-            domain: domain.clone(),
+            writer: Writer::new(domain),
             blocks: Blocks::new(SHARED_LEAVES, end),
             pool: NodePool::new(nodes),
-            limbo: Limbo::new(),
-            runs: Vec::new(),
             leaves: Vec::new(),
             packed: Vec::new(),
         })
-    }
-
-    fn word(&self, chunk: u32) -> u64 {
-        let chunk = chunk as usize;
-        if self.written.has(chunk) { self.core.words[chunk].load(Ordering::Relaxed) } else { 0 }
-    }
-
-    /// The word for a chunk of `runs`; the one in place if it says the same. `None` if there is no room.
-    fn compile(&mut self, chunk: u32, runs: &[Run]) -> Option<u64> {
-        if let [(_, adjacency)] = *runs {
-            self.core.leaf(u32::from(adjacency)).store(adjacency, Ordering::Relaxed);
-            return Some(u64::from(adjacency) << 32);
-        }
-        let mut leaves = std::mem::take(&mut self.leaves);
-        let word =
-            self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.write_leaves(chunk, &leaves));
-        if word.is_none() {
-            self.pool.free_lines(&leaves);
-        }
-        self.leaves = leaves;
-        word
     }
 
     fn write_leaves(&mut self, chunk: u32, leaves: &[(u8, Leaf)]) -> Option<u64> {
@@ -276,70 +252,60 @@ impl Rank24 {
         }
         Some(u64::from(first) << 32 | u64::from(bitmap))
     }
+}
 
-    /// What a word holds, to be freed with it.
-    fn parts(core: &Rank24Core, word: u64) -> impl Iterator<Item = Retired> + '_ {
+impl Chunked for Rank24 {
+    const CHUNK_BITS: u32 = CHUNK_BITS;
+    type Word = u64;
+    type Part = Retired;
+
+    fn writer(&mut self) -> &mut Writer<Retired> {
+        &mut self.writer
+    }
+
+    fn word(&self, chunk: u32) -> u64 {
+        let chunk = chunk as usize;
+        if self.written.has(chunk) { self.core.words[chunk].load(Ordering::Relaxed) } else { 0 }
+    }
+
+    fn swap(&mut self, chunk: u32, word: u64) -> u64 {
+        self.written.set(chunk as usize);
+        // Release: whoever reads the word reads the leaves written before.
+        self.core.words[chunk as usize].swap(word, Ordering::AcqRel)
+    }
+
+    fn compile(&mut self, chunk: u32, runs: &[Run]) -> Option<u64> {
+        if let [(_, adjacency)] = *runs {
+            self.core.leaf(u32::from(adjacency)).store(adjacency, Ordering::Relaxed);
+            return Some(u64::from(adjacency) << 32);
+        }
+        let mut leaves = std::mem::take(&mut self.leaves);
+        let word =
+            self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.write_leaves(chunk, &leaves));
+        if word.is_none() {
+            self.pool.free_lines(&leaves);
+        }
+        self.leaves = leaves;
+        word
+    }
+
+    fn parts(&self, word: u64, parts: &mut Vec<Retired>) {
         let first = (word >> 32) as u32;
-        let own = first >= SHARED_LEAVES;
-        let count = if own { (word as u32).count_ones() + 1 } else { 0 };
-        let lines = move || lines_of(first, count, |at| core.value(at));
-        let places = count as usize + 2 * lines().count();
-        lines().map(Retired::Line).chain(own.then_some(Retired::Run { first, count: places }))
-    }
-
-    fn free(blocks: &mut Blocks, pool: &mut NodePool, retired: Retired) {
-        match retired {
-            Retired::Run { first, count } => blocks.release(first, count),
-            Retired::Line(line) => pool.free_line(line),
+        if first < SHARED_LEAVES {
+            return;
         }
+        let count = (word as u32).count_ones() + 1;
+        let before = parts.len();
+        parts.extend(lines_of(first, count, |at| self.core.value(at)).map(Retired::Line));
+        let lines = parts.len() - before;
+        parts.push(Retired::Run { first, count: count as usize + 2 * lines });
     }
 
-    fn reclaim(&mut self, now: bool) {
-        let (blocks, pool) = (&mut self.blocks, &mut self.pool);
-        self.limbo.reclaim(&self.domain, now, |retired| Self::free(blocks, pool, retired));
-    }
-
-    /// Compiles the words that change. `None` if there is no room; nothing is left behind then.
-    fn compile_all(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Option<Vec<(u32, u64)>> {
-        let mut changes = Vec::new();
-        let mut full = false;
-        let mut runs = std::mem::take(&mut self.runs);
-        for range in outermost(changed, 32 - CHUNK_BITS as u8) {
-            for_each_chunk(rib, range, CHUNK_BITS, &mut runs, |chunk, runs| {
-                if full {
-                    return;
-                }
-                match self.compile(chunk, runs) {
-                    Some(word) if word == self.word(chunk) => {}
-                    Some(word) => changes.push((chunk, word)),
-                    None => full = true,
-                }
-            });
+    fn free(&mut self, part: Retired) {
+        match part {
+            Retired::Run { first, count } => self.blocks.release(first, count),
+            Retired::Line(line) => self.pool.free_line(line),
         }
-        self.runs = runs;
-        if full {
-            for (_, word) in changes {
-                let parts: Vec<_> = Self::parts(&self.core, word).collect();
-                parts.into_iter().for_each(|part| Self::free(&mut self.blocks, &mut self.pool, part));
-            }
-            return None;
-        }
-        Some(changes)
-    }
-
-    /// Makes words visible, and what they replace wait for the readers.
-    fn publish(&mut self, changes: Vec<(u32, u64)>) {
-        let (core, written) = (&self.core, &mut self.written);
-        let retired: Vec<_> = changes
-            .into_iter()
-            .flat_map(|(chunk, word)| {
-                written.set(chunk as usize);
-                // Release: whoever reads the word reads the leaves written before.
-                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
-            })
-            .collect();
-        self.limbo.retire(&self.domain, retired);
-        self.reclaim(false);
     }
 }
 
@@ -371,20 +337,12 @@ impl Structure<u32> for Rank24 {
         let index_bytes = CHUNKS * 8 + self.blocks.used() * 2 + self.pool.used_bytes();
         let resident_bytes =
             self.written.bytes() + self.core.leaves.resident_bytes() + self.pool.resident_bytes();
-        let writer_bytes = self.blocks.bytes() + self.pool.writer_bytes() + self.limbo.bytes();
+        let writer_bytes = self.blocks.bytes() + self.pool.writer_bytes() + self.writer.limbo.bytes();
         Memory { index_bytes, writer_bytes, resident_bytes }
     }
 
     fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
-        let changes = match self.compile_all(rib, changed) {
-            Some(changes) => changes,
-            None => {
-                // What readers have left by now may be enough.
-                self.reclaim(true);
-                self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
-            }
-        };
-        self.publish(changes);
+        self.bring_in_step(rib, changed)?;
         if rib.len() > ROUTES_EVERYWHERE {
             self.core.words.grow(0, CHUNKS);
             self.written.set_all();
@@ -401,11 +359,7 @@ impl Structure<u32> for Rank24 {
     }
 
     fn forget(&mut self, _rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
-        let ranges: Vec<_> = outermost(changed, 32 - CHUNK_BITS as u8).collect();
-        let chunks = ranges.iter().flat_map(|range| range.first() >> CHUNK_BITS..=range.last() >> CHUNK_BITS);
-        let changes = chunks.filter(|&chunk| self.word(chunk) != 0).map(|chunk| (chunk, 0)).collect();
-        self.publish(changes);
-        ranges
+        self.clear(changed)
     }
 }
 
@@ -417,7 +371,7 @@ impl Shared<u32> for Rank24 {
     }
 
     fn handle(&self) -> Self::Handle {
-        InPlace::new(&self.core, &self.domain)
+        InPlace::new(&self.core, &self.writer.domain)
     }
 }
 

@@ -130,6 +130,7 @@ impl Compiler<'_> {
             let word = word(leaf, 1);
             match level {
                 Level::Words => word,
+                // Entries lead to words, so one stands between: all of its slots have the leaf.
                 Level::Entries => {
                     let first = self.memory.allocate_words(0)?;
                     self.memory.core.words[first as usize].store(word, Ordering::Relaxed);

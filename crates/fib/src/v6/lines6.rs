@@ -14,15 +14,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::FibError;
-use crate::fib::Shared;
+use crate::lookup::{AdjacencyIndex, Lookup};
 use crate::memory::mapping::Mapping;
 use crate::memory::region::Region;
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
+use crate::reader::Shared;
 use crate::rib::Rib;
 use crate::runs::for_each_run_between;
 use crate::sync::epoch::{Domain, Limbo};
-use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
+use crate::table::{Memory, Structure};
 use crate::v6::compile::{Compiler, Range, Units, around};
 use crate::v6::memory::{ADJACENCIES, Level, Memory6, Part, is_shared_root, patience};
 use crate::v6::touched::{stretch, touched};

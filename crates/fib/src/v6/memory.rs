@@ -147,6 +147,7 @@ impl Memory6 {
         let number = u32::from(adjacency);
         self.core.leaf(number).write(&[(0, adjacency)], 0);
         self.core.words[usize::from(adjacency)].store(word(number, 1), Ordering::Relaxed);
+        // A root entry names a directory of one bit at least, for a shift by 64 is none: both entries say the same.
         for index in [2 * number, 2 * number + 1] {
             self.core.entries[index as usize].store(pointer(number, WORD_BITS), Ordering::Relaxed);
         }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::FibError;
+use crate::lookup::{AdjacencyIndex, BATCH_MIN};
 use crate::memory::mapping::{Isa, lookup_by, prefetch};
 use crate::memory::region::{FixedPart, Part, Place, Region};
-use crate::table::{AdjacencyIndex, BATCH_MIN};
 use crate::v6::branch::Branch;
 use crate::v6::leaf::Leaf;
 
@@ -51,18 +51,22 @@ pub(crate) fn pointed(pointer: u32) -> (u32, u8) {
 #[inline(always)]
 fn follow(pointer: u32, rest: u64) -> (u32, u64) {
     let index = (pointer >> 6).wrapping_add((rest >> (pointer & 63)) as u32);
+    // What is missing to 64 are the bits that were used.
     (index, rest << (pointer.wrapping_neg() & 63))
 }
 
 /// Follows a pointer to words: the word times 32, and the slot in it.
 #[inline(always)]
 fn slot(pointer: u32, rest: u64) -> u32 {
+    // Times 64 is what the start is stored as. The shift leaves the bits of the word and those of the slot, so the sum
+    // is both.
     (pointer >> 1 & !31).wrapping_add((rest >> (pointer & 63)) as u32)
 }
 
 /// 32 slots of a second directory: the leaves of a block, and for each slot whether its leaf is not that of the slot
 /// before; slot 0 comes lowest and is always set.
 pub(crate) fn word(block: u32, starts: u32) -> u64 {
+    // Less one, because a slot's rank counts the bit that is always set.
     u64::from(block.wrapping_sub(1)) << 32 | u64::from(starts)
 }
 
@@ -74,6 +78,7 @@ pub(crate) fn block(word: u64) -> (u32, u32) {
 /// The leaf of a slot.
 #[inline(always)]
 pub(crate) fn leaf_of(word: u64, slot: u32) -> u32 {
+    // 31 - slot, in the five bits that a shift looks at: what lies above the slot goes.
     ((word >> 32) as u32).wrapping_add((word as u32).wrapping_shl(!slot).count_ones())
 }
 

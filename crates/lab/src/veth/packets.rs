@@ -2,6 +2,7 @@
 
 use super::testbed::Version;
 use causeway_packet::checksum::checksum;
+use fastrand::Rng;
 
 /// Bytes of the checksum that a frame has on the wire and not in memory.
 pub const FCS: usize = 4;
@@ -105,26 +106,14 @@ fn sum_v6(frame: &mut [u8]) {
     frame[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Random numbers, the same in every run: Marsaglia's xorshift of 64 bits.
-pub struct Chance(pub u64);
-
-impl Chance {
-    pub fn below(&mut self, bound: u32) -> u32 {
-        for (left, by) in [(true, 13), (false, 7), (true, 17)] {
-            self.0 ^= if left { self.0 << by } else { self.0 >> by };
+/// An address in one of the first `networks`, by chance.
+pub fn any_address(version: Version, networks: u32, rng: &mut Rng) -> u128 {
+    let network = version.network(rng.u32(..networks));
+    network
+        | match version {
+            Version::V4 => u128::from(rng.u8(..)),
+            Version::V6 => u128::from(rng.u16(..)) << 64 | 1,
         }
-        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
-    }
-
-    /// An address in one of the first `networks`.
-    pub fn address(&mut self, version: Version, networks: u32) -> u128 {
-        let network = version.network(self.below(networks));
-        network
-            | match version {
-                Version::V4 => u128::from(self.below(1 << 8)),
-                Version::V6 => u128::from(self.below(1 << 16)) << 64 | 1,
-            }
-    }
 }
 
 #[cfg(test)]
@@ -165,25 +154,23 @@ mod tests {
         let mut f = of(Version::V4, 64);
         send_to(Version::V4, &mut f, 0x0102_0304);
         assert_eq!((&f[30..34], checksum(&f[14..34])), (&[1, 2, 3, 4][..], 0));
-        let mut chance = Chance(1);
+        let mut rng = Rng::with_seed(1);
         for len in Version::V6.frame_lens() {
             let mut f = of(Version::V6, len);
             assert_eq!(received_v6(&f), 0, "{len}");
-            let address = chance.address(Version::V6, 1_000);
+            let address = any_address(Version::V6, 1_000, &mut rng);
             send_to(Version::V6, &mut f, address);
             assert_eq!((&f[38..54], received_v6(&f)), (&address.to_be_bytes()[..], 0), "{len}");
         }
     }
 
     #[test]
-    fn all_addresses_are_as_likely() {
-        let mut chance = Chance(1);
-        let drawn: Vec<u32> = (0..10_000).map(|_| chance.below(10)).collect();
-        assert!((0..10).all(|n| drawn.iter().filter(|&&d| d == n).count() > 800));
+    fn addresses_are_in_the_networks_that_are_asked_for() {
+        let mut rng = Rng::with_seed(1);
         let mut networks = std::collections::BTreeSet::new();
         for _ in 0..1_000 {
-            networks.insert(chance.address(Version::V6, 4) >> 80);
-            let v4 = chance.address(Version::V4, 4);
+            networks.insert(any_address(Version::V6, 4, &mut rng) >> 80);
+            let v4 = any_address(Version::V4, 4, &mut rng);
             assert!((16 << 24..(16 << 24) + 1_024).contains(&v4), "{v4:x}");
         }
         assert_eq!(networks.len(), 4);

@@ -1,6 +1,6 @@
 //! The generator at g0 and the sink at s0.
 
-use super::packets::{Chance, FCS, PROTOCOL_UDP, To, frame, send_to};
+use super::packets::{FCS, PROTOCOL_UDP, To, any_address, frame, send_to};
 use super::testbed::{Testbed, Version};
 use crate::namespace::Namespace;
 use anyhow::{Result, anyhow};
@@ -130,12 +130,14 @@ fn generate(
     let version = stream.to.version();
     let frame = frame(version, gateway, g0.mac, stream.frame_len.saturating_sub(FCS));
     let mut live = LiveTx::new(g0.index)?;
-    let mut chance = Chance(1);
+    let mut rng = fastrand::Rng::with_seed(1);
     let mut send = |n: usize| -> u64 {
         let mut batch = Batch::new();
         batch.extend((0..n).filter_map(|_| Packet::from_bytes(&frame)));
         if let To::Any(_, networks) = stream.to {
-            batch.iter_mut().for_each(|p| send_to(version, p.data_mut(), chance.address(version, networks)));
+            batch
+                .iter_mut()
+                .for_each(|p| send_to(version, p.data_mut(), any_address(version, networks, &mut rng)));
         }
         live.send(&mut batch).map_or(0, |(packets, _)| packets as u64)
     };

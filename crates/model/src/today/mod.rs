@@ -18,10 +18,4 @@ pub mod router;
 mod tests;
 pub mod what_if;
 
-/// A number that looks random and is the same every time (the finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
-fn mix(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use causeway_results::traffic::nth as mix;

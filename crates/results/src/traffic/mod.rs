@@ -19,6 +19,7 @@ mod values;
 
 pub use matrix::Matrix;
 pub use plan::{Flow, Plan};
+pub use random::nth;
 pub use schedule::{Departures, Schedule};
 pub use sizes::Sizes;
 pub use values::Values;

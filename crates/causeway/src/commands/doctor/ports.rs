@@ -2,8 +2,8 @@
 
 use super::report::{Check, State};
 use crate::cli::{Attach, DoctorArgs};
-use crate::commands::ports::{self, Obstacle, Port, Replaced, Router, Survey, TAKEN};
 use crate::commands::probe::Probe;
+use crate::ports::{self, Obstacle, Port, Replaced, Router, Survey, TAKEN};
 use causeway_kernel::{Finding, Severity, inspect};
 use causeway_netio::offload::{self, Offload};
 use causeway_packet::pool;

@@ -32,7 +32,7 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
     let library = causeway_elements::library();
     let loaded = match load::load(&source, &library, &args.define, Style::Human) {
         Ok(loaded) => loaded,
-        Err(text) => return Ok(fail(&text)),
+        Err(why) => return Ok(fail(why)),
     };
     let rates = match client.as_mut().zip(args.live) {
         Some((client, time)) => Some(Rates::measure(client, &loaded.plan, time)?),

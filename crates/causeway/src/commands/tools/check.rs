@@ -18,19 +18,19 @@ pub fn check(args: &ClickCheckArgs) -> Result<ExitCode> {
     let given = source(&common.operands, common.file.as_deref(), common.expression.as_deref());
     let (source, params) = match given {
         Ok(given) => given,
-        Err(text) => return Ok(fail(&text)),
+        Err(why) => return Ok(fail(why)),
     };
     let kernel = [(args.linuxmodule, "linuxmodule"), (args.bsdmodule, "bsdmodule")];
     if let Some((_, driver)) = kernel.iter().find(|(asked, _)| *asked) {
-        return Ok(fail(&format!("{}: configuration incompatible with {driver} driver\n", source.name())));
+        return Ok(fail(format!("{}: configuration incompatible with {driver} driver\n", source.name())));
     }
     let library = causeway_elements::library();
     let loaded = match load::load(&source, &library, &params, Style::Click) {
         Ok(loaded) => loaded,
-        Err(text) => return Ok(fail(&text)),
+        Err(why) => return Ok(fail(why)),
     };
     if let Err(e) = Router::check(&library, &loaded.plan, &Options::default()) {
-        return Ok(fail(&loaded.explain(&e)));
+        return Ok(fail(loaded.explain(&e)));
     }
     if args.filter || common.output.is_some() {
         let text = print::graph_with_lines(&loaded.compiled.graph, &loaded.compiled.sources, &[]);

@@ -2,6 +2,7 @@
 
 use super::{Flat, fail, from_name, read_bytes, write};
 use crate::cli::{CombineArgs, UncombineArgs};
+use crate::explained::Explained;
 use crate::load::{self, Source};
 use crate::logger::answer;
 use anyhow::Result;
@@ -16,12 +17,12 @@ const MAP: &str = "componentmap";
 pub fn combine(args: &CombineArgs) -> Result<ExitCode> {
     match combined(args) {
         Ok(bytes) => write(args.output.as_deref(), &bytes),
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     }
 }
 
 /// Routers in order: those of options before the operands. Names of options are for those that have none.
-fn combined(args: &CombineArgs) -> Result<Vec<u8>, String> {
+fn combined(args: &CombineArgs) -> Result<Vec<u8>, Explained> {
     let mut routers: Vec<(Option<String>, Source)> = vec![];
     routers.extend(args.file.iter().map(|f| (None, from_name(f))));
     routers.extend(args.expression.iter().map(|e| (None, Source::Text("config", e.clone()))));
@@ -73,16 +74,16 @@ fn components(bytes: &[u8]) -> Option<Vec<String>> {
 pub fn uncombine(args: &UncombineArgs) -> Result<ExitCode> {
     match uncombined(args) {
         Ok(bytes) => write(args.output.as_deref(), &bytes),
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     }
 }
 
-fn uncombined(args: &UncombineArgs) -> Result<Vec<u8>, String> {
+fn uncombined(args: &UncombineArgs) -> Result<Vec<u8>, Explained> {
     let mut operands = args.operands.iter();
     let file = args.file.as_ref().or_else(|| operands.next());
     let component = args.name.as_ref().or_else(|| operands.next());
     if operands.next().is_some() {
-        return Err("click-uncombine: component name specified twice\n".to_owned());
+        return Err(Explained::from("click-uncombine: component name specified twice\n"));
     }
     let source = file.map_or(Source::Stdin, |f| from_name(f));
     let bytes = load::read(&source)?;
@@ -94,7 +95,7 @@ fn uncombined(args: &UncombineArgs) -> Result<Vec<u8>, String> {
     let mut walked = String::new();
     for step in component.split('/') {
         if !known.iter().any(|c| c == step) {
-            return Err(format!("{name}: no '{walked}{step}' component\n"));
+            return Err(Explained::from(format!("{name}: no '{walked}{step}' component\n")));
         }
         graph = transform::uncombine(&graph, step)
             .map_err(|wrong| wrong.iter().map(|text| format!("{text}\n")).collect::<String>())?;

@@ -14,6 +14,7 @@ use crate::cli::{
     AlignArgs, ClickCheckArgs, CombineArgs, FlattenArgs, PrettyArgs, TransformArgs, UncombineArgs,
     UndeadArgs, XformArgs,
 };
+use crate::explained::Explained;
 use crate::load::{self, Source};
 use crate::logger::{self, answer};
 use crate::output;
@@ -26,6 +27,7 @@ use causeway_lang::{
 };
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -50,9 +52,8 @@ fn run_with<A: FromArgMatches>(
     run: fn(&A) -> Result<ExitCode>,
 ) -> Result<ExitCode, clap::Error> {
     let outcome = run(&A::from_arg_matches(matches)?);
-    Ok(outcome.unwrap_or_else(|e| {
-        if output::is_closed(&e) { ExitCode::SUCCESS } else { fail(&format!("{e:#}\n")) }
-    }))
+    Ok(outcome
+        .unwrap_or_else(|e| if output::is_closed(&e) { ExitCode::SUCCESS } else { fail(format!("{e:#}\n")) }))
 }
 
 const TOOLS: &[Tool] = &[
@@ -128,13 +129,13 @@ pub fn main(called: &str, args: &[String]) -> Option<ExitCode> {
         _ => {
             let text = e.to_string();
             let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            fail(&format!("{called}: {why}\nTry '{called} --help' for more information.\n"))
+            fail(format!("{called}: {why}\nTry '{called} --help' for more information.\n"))
         }
     }))
 }
 
-fn fail(text: &str) -> ExitCode {
-    answer(text);
+fn fail(why: impl Display) -> ExitCode {
+    answer(&why.to_string());
     ExitCode::FAILURE
 }
 
@@ -174,7 +175,11 @@ impl Flat {
 }
 
 /// Where a configuration comes from, by operands and options.
-fn source(operands: &[String], file: Option<&str>, text: Option<&str>) -> Result<(Source, Params), String> {
+fn source(
+    operands: &[String],
+    file: Option<&str>,
+    text: Option<&str>,
+) -> Result<(Source, Params), Explained> {
     let is_name = |n: &str| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let (mut sources, mut params) = (vec![], vec![]);
     for operand in operands {
@@ -187,7 +192,7 @@ fn source(operands: &[String], file: Option<&str>, text: Option<&str>) -> Result
     sources.extend(text.map(|text| Source::Text("config", text.to_owned())));
     match sources.len() {
         0 | 1 => Ok((sources.pop().unwrap_or(Source::Stdin), params)),
-        _ => Err("router configuration specified twice\n".to_owned()),
+        _ => Err(Explained::from("router configuration specified twice\n")),
     }
 }
 
@@ -200,12 +205,17 @@ fn from_name(name: &str) -> Source {
 
 /// Reads a configuration; the error is the complete text for the user. Variables outside of compound elements stay as
 /// they are unless `expand` is set.
-fn read(source: &Source, params: &[(String, String)], expand: bool) -> Result<Flat, String> {
+fn read(source: &Source, params: &[(String, String)], expand: bool) -> Result<Flat, Explained> {
     let bytes = load::read(source)?;
     read_bytes(&source.name(), &bytes, params, expand)
 }
 
-fn read_bytes(name: &str, bytes: &[u8], params: &[(String, String)], expand: bool) -> Result<Flat, String> {
+fn read_bytes(
+    name: &str,
+    bytes: &[u8],
+    params: &[(String, String)],
+    expand: bool,
+) -> Result<Flat, Explained> {
     let mut program = causeway_lang::parse_bytes(name, bytes, &load::find_library);
     let classes = AnyClass(causeway_elements::library());
     let whole = flatten_program(&program, &classes, params);
@@ -243,10 +253,10 @@ fn take_defines(statements: &mut Vec<Stmt>, defines: &mut Params) {
 }
 
 /// Says what was found: the errors are the error.
-fn say(diagnostics: &Diagnostics, sources: &Sources) -> Result<(), String> {
+fn say(diagnostics: &Diagnostics, sources: &Sources) -> Result<(), Explained> {
     let text = render::plain(diagnostics, sources, Quotes::Ascii);
     if diagnostics.has_errors() {
-        return Err(text);
+        return Err(text.into());
     }
     logger::answer(&text);
     Ok(())
@@ -265,7 +275,7 @@ fn write(to: Option<&Path>, bytes: &[u8]) -> Result<ExitCode> {
 fn transform(
     args: &TransformArgs,
     expand: bool,
-    work: impl FnOnce(&Source, &Flat) -> Result<String, String>,
+    work: impl FnOnce(&Source, &Flat) -> Result<String, Explained>,
 ) -> Result<ExitCode> {
     if let Some(path) = &args.clickpath {
         load::set_library_path(path.clone());
@@ -274,6 +284,6 @@ fn transform(
         .and_then(|(source, params)| work(&source, &read(&source, &params, expand)?));
     match text {
         Ok(text) => write(args.output.as_deref(), text.as_bytes()),
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     }
 }

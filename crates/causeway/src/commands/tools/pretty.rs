@@ -36,7 +36,7 @@ pub fn pretty(args: &PrettyArgs) -> Result<ExitCode> {
         let checked = check(&flat.graph, &AnyClass(library.clone()));
         // A page of a configuration that is not right is better than none.
         if let Err(wrong) = say(&checked.diagnostics, &flat.sources) {
-            crate::logger::answer(&wrong);
+            crate::logger::answer(&wrong.to_string());
         }
         let (graph, sources) = (flat.graph.clone(), flat.sources.clone());
         let plan = Plan::new(&Compiled { sources, graph, checked, warnings: Diagnostics::new() });

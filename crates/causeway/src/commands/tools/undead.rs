@@ -2,6 +2,7 @@
 
 use super::{AnyClass, transform};
 use crate::cli::UndeadArgs;
+use crate::explained::Explained;
 use crate::logger::answer;
 use anyhow::Result;
 use causeway_lang::transform;
@@ -14,7 +15,7 @@ pub fn undead(args: &UndeadArgs) -> Result<ExitCode> {
         let live = transform::undead(&flat.graph, &classes);
         live.wrong.iter().for_each(|text| answer(&format!("warning: {text}\n")));
         if live.graph.elements.is_empty() && !flat.graph.elements.is_empty() {
-            return Err("warning: no live elements in configuration\n".to_owned());
+            return Err(Explained::from("warning: no live elements in configuration\n"));
         }
         if args.verbose {
             live.removed.iter().for_each(|text| answer(&format!("removing {text}\n")));

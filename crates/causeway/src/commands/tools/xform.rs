@@ -2,6 +2,7 @@
 
 use super::{AnyClass, fail, read, source, write};
 use crate::cli::XformArgs;
+use crate::explained::Explained;
 use crate::load::{self, Source};
 use crate::logger::answer;
 use anyhow::Result;
@@ -14,11 +15,11 @@ use std::process::ExitCode;
 pub fn xform(args: &XformArgs) -> Result<ExitCode> {
     match transformed(args) {
         Ok(text) => write(args.output.as_deref(), text.as_bytes()),
-        Err(text) => Ok(fail(&text)),
+        Err(why) => Ok(fail(why)),
     }
 }
 
-fn transformed(args: &XformArgs) -> Result<String, String> {
+fn transformed(args: &XformArgs) -> Result<String, Explained> {
     let is_definition = |operand: &&String| operand.contains('=');
     let (definitions, files): (Vec<&String>, Vec<&String>) = args.operands.iter().partition(is_definition);
     // With an option for the configuration all files are patterns.
@@ -44,7 +45,7 @@ fn transformed(args: &XformArgs) -> Result<String, String> {
     let patterns = if args.reverse { patterns.reversed() } else { patterns };
     let rewritten = patterns.apply(&flat.graph);
     if rewritten.endless {
-        return Err(format!("{}: the patterns come to no end\n", source.name()));
+        return Err(Explained::from(format!("{}: the patterns come to no end\n", source.name())));
     }
     Ok(flat.text(&rewritten.graph))
 }

@@ -3,20 +3,18 @@
 //! Each output of the graph has a queue for either, served in strict priority ([`Classes::output`]). The driver forwards only
 //! where no queue builds ([`mod@meter`]).
 
-mod mask;
 mod meter;
 mod speeds;
 
-pub use mask::Mask;
 pub use meter::{Meter, Sources};
 
 use super::graph::quote;
 use crate::cli::RuntimeArgs;
-use crate::commands::ports::Port;
 use crate::commands::run;
+use crate::mask::Mask;
+use crate::ports::Port;
 use anyhow::Result;
-use causeway_engine::Names;
-use causeway_engine::value::{BytesPerSecond, Value};
+use causeway_engine::value::BytesPerSecond;
 use std::fmt::Write;
 
 /// Masks that there may be. The NIC of the paper has one for each way out.
@@ -32,18 +30,6 @@ pub struct Classes {
     pub high: Vec<Mask>,
     /// Speeds of links where they were given, by interface.
     pub speeds: Vec<(String, BytesPerSecond)>,
-}
-
-/// Reads the speed of a link, `INTERFACE=BANDWIDTH`, the latter as the element BandwidthShaper does.
-pub fn speed(text: &str) -> std::result::Result<(String, BytesPerSecond), String> {
-    let parts = text.rsplit_once('=').filter(|(interface, _)| !interface.is_empty());
-    let (interface, bandwidth) = parts.ok_or("write it as INTERFACE=BANDWIDTH, such as eth1=100Mbps")?;
-    let names = Names::default();
-    let speed = BytesPerSecond::parse(bandwidth, &names.scope(""));
-    match speed.map_err(|_| format!("'{bandwidth}' is no bandwidth, such as 100Mbps or 2.5Gbps"))? {
-        BytesPerSecond(0) => Err(format!("'{bandwidth}' lets nothing pass")),
-        speed => Ok((interface.to_owned(), speed)),
-    }
 }
 
 impl Classes {
@@ -98,15 +84,16 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::link_speed;
 
     #[test]
     fn speeds_are_given_by_interface() {
-        assert_eq!(speed("eth=1=80kbps"), Ok(("eth=1".to_owned(), BytesPerSecond(10_000))));
+        assert_eq!(link_speed("eth=1=80kbps"), Ok(("eth=1".to_owned(), BytesPerSecond(10_000))));
         for wrong in ["eth1", "=1Mbps", "eth1=", "eth1=fast", "eth1=0"] {
-            assert!(speed(wrong).is_err(), "{wrong}");
+            assert!(link_speed(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(speed("eth1=-5"), Err("'-5' is no bandwidth, such as 100Mbps or 2.5Gbps".to_owned()));
-        let speeds = ["a=1Mbps", "b=2Mbps", "a=3Mbps"].map(|text| speed(text).unwrap()).to_vec();
+        assert_eq!(link_speed("eth1=-5"), Err("'-5' is no bandwidth, such as 100Mbps or 2.5Gbps".to_owned()));
+        let speeds = ["a=1Mbps", "b=2Mbps", "a=3Mbps"].map(|text| link_speed(text).unwrap()).to_vec();
         let classes = Classes { high: vec![], speeds };
         let of = |name| classes.speed(name).map(|speed| speed.0);
         assert_eq!([of("a"), of("b"), of("c")], [Some(375_000), Some(250_000), None]);

@@ -1,9 +1,9 @@
 //! The thread that keeps the tables in step with the kernel.
 
-use super::attendant::Present;
 use super::policy::{Policies, is_fit};
 use super::rest::Rest;
 use super::tables::Tables;
+use crate::attendant::Present;
 use crate::control::Claim;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};

@@ -38,16 +38,17 @@ pub fn quote(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::classes::{self, Mask};
     use super::*;
+    use crate::cli::link_speed;
     use crate::load::{Source, Style, load};
+    use crate::mask::Mask;
 
     #[test]
     fn the_graph_of_any_interfaces_compiles() {
         let one = Classes::default();
         let two = Classes {
             high: ["tos 0xb8", "dst 10.0.0.0/8"].map(|mask| Mask::parse(mask).unwrap()).to_vec(),
-            speeds: vec![classes::speed("eth0=1Mbps").unwrap(), classes::speed("elsewhere=1Mbps").unwrap()],
+            speeds: vec![link_speed("eth0=1Mbps").unwrap(), link_speed("elsewhere=1Mbps").unwrap()],
         };
         assert!(text(&[], &[], &[], &one).contains("Idle") && text(&[], &[], &[], &two).contains("Idle"));
         for ports in [&["eth0"][..], &["eth0", "veth-1.5"], &["a", "b:1", "odd\"name,)"]] {

@@ -3,9 +3,9 @@
 use super::checks;
 use super::follow::Unsaid;
 use super::policy::Policies;
-use crate::commands::ports::Port;
 use crate::commands::probe::Probe;
 use crate::lease::{Lease, Objector, Voucher};
+use crate::ports::Port;
 use anyhow::{Context, Result};
 use causeway_elements::kernel::Forwarding;
 use causeway_kernel::{

@@ -1,16 +1,18 @@
 //! What is done once the workers run: the place is taken, and may be asked for from then on.
 
-use super::attendant::{Attendant, Present};
 use super::classes::Classes;
 use super::follow::Unsaid;
+use super::graph;
 use super::way::{self, Taking};
 use super::{STARTING, names_at};
+use crate::attendant::{Attendant, Present};
 use crate::cli::Attach;
-use crate::commands::ports::Port;
-use crate::commands::run::{self, Place};
+use crate::commands::run;
 use crate::control::Listener;
 use crate::handover::{Old, Running};
 use crate::lease::Lease;
+use crate::place::Place;
+use crate::ports::Port;
 use crate::session::Session;
 use anyhow::Result;
 use causeway_elements::devices::OpenPorts;
@@ -57,9 +59,10 @@ impl Starting<'_> {
         // Of one that went and came back, by the same index, the attendant may see nothing.
         session.follow(&open_ports, OpenPorts::is_back_as_it_was);
         let present = ports.iter().map(|p| (p.name.clone(), p.index)).collect();
-        let names = ports.iter().map(|p| p.name.clone()).collect();
-        let what = (names, names_at(ports, Attach::Tcx), self.classes);
-        let attendant = Attendant::start(session.desk(), present, what, self.changes)?.0;
+        let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
+        let (at_tcx, classes) = (names_at(ports, Attach::Tcx), self.classes);
+        let graph = move |there: &[String]| graph::text(&names, there, &at_tcx, &classes);
+        let attendant = Attendant::start(session.desk(), present, graph, self.changes)?.0;
         if let Some(listener) = listener {
             let (objector, pulses) = (lease.objector(), session.router().pulses());
             let ports = ports.iter().map(|p| (p.name.clone(), p.attach == Attach::Xdp)).collect();

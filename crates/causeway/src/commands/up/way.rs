@@ -2,11 +2,11 @@
 
 use super::follow::Unsaid;
 use crate::cli::UpArgs;
-use crate::commands::ports::Port;
-use crate::commands::run::{Place, listen_for_metrics};
+use crate::control::leftovers;
 use crate::control::{Claim, Listener};
 use crate::handover::{CODE, New};
-use crate::leftovers;
+use crate::place::{Place, listen_for_metrics};
+use crate::ports::Port;
 use anyhow::{Context, Result};
 use causeway_netio::front::Front;
 use std::net::{SocketAddr, TcpListener};

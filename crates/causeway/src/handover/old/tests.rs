@@ -6,7 +6,7 @@ use crate::control::{Ask, Question};
 use crate::lease::{Lease, State};
 use crate::load::{self, Source, Style};
 use causeway_engine::handler::HandlerError;
-use causeway_engine::{Cx, Element, Library, Options, Router, Spec};
+use causeway_engine::{Cx, Element, Error, Library, Options, Router, Spec};
 use causeway_netio::front::{Take, monotonic_ns};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::Offload;
@@ -27,7 +27,7 @@ static SLOW: Spec = Spec { name: "Slow", ports: "0/0", build: |_| Ok(Box::new(Sl
 struct Slow;
 
 impl Element for Slow {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         cx.set_timer(0, 0);
         Ok(())
     }
@@ -83,8 +83,8 @@ impl Stage {
             Desk { port: Mutex::new(Some(port)), state: Box::new(lease.state()), seen: Mutex::default() };
         let desk = Arc::new(desk);
         let (_changes, listens) = channel();
-        let other = (vec!["r0".to_owned()], Vec::new(), Default::default());
-        let attendant = Attendant::start(desk.clone(), ports, other, listens).unwrap().0;
+        let graph = |names: &[String]| names.join(", ");
+        let attendant = Attendant::start(desk.clone(), ports, graph, listens).unwrap().0;
         let dir = std::env::temp_dir().join(format!("causeway-old-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let socket = dir.join("socket").display().to_string();

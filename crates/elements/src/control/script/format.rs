@@ -2,6 +2,7 @@
 
 use super::functions::syntax;
 use super::text::shift;
+use causeway_engine::Error;
 use causeway_lang::args::unquote;
 use causeway_lang::values;
 
@@ -23,7 +24,7 @@ struct Conversion {
 }
 
 /// The first word of `text` is the format; the others stand in place of its conversions.
-pub(super) fn sprintf(text: &str) -> Result<String, String> {
+pub(super) fn sprintf(text: &str) -> Result<String, Error> {
     let mut rest = text.to_owned();
     let format: Vec<char> = unquote(&shift(&mut rest)).chars().collect();
     let mut chars = format.into_iter().peekable();
@@ -124,6 +125,7 @@ impl Conversion {
 #[cfg(test)]
 mod tests {
     use super::sprintf;
+    use causeway_engine::Error;
 
     #[test]
     fn conversions_have_their_forms() {
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn words_and_conversions_must_match() {
         for text in ["%d", "%d x", "%d 1 2", "%c 1", "%*d 4 5", "%"] {
-            assert_eq!(sprintf(text), Err("syntax error".to_owned()), "{text}");
+            assert_eq!(sprintf(text), Err(Error::new("syntax error")), "{text}");
         }
     }
 }

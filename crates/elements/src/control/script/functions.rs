@@ -2,6 +2,7 @@
 
 use super::number::{general, integer, real};
 use super::text::{shift, words};
+use causeway_engine::Error;
 use causeway_lang::args::{escape_for_quotes, unquote};
 use causeway_lang::values::{boolean, filename};
 use std::cmp::Ordering;
@@ -11,7 +12,7 @@ use std::ops::RangeInclusive;
 pub(super) type Draw<'a> = &'a mut dyn FnMut(RangeInclusive<u32>) -> u32;
 
 /// What `handler` makes of its parameters; `None` if it is none of these.
-pub(super) fn call(handler: &str, text: &str, draw: Draw<'_>) -> Option<Result<String, String>> {
+pub(super) fn call(handler: &str, text: &str, draw: Draw<'_>) -> Option<Result<String, Error>> {
     Some(match handler {
         "add" | "sub" | "min" | "max" | "mul" | "div" | "idiv" => arithmetic(handler, text),
         "mod" | "rem" => remainder(handler, text),
@@ -34,12 +35,12 @@ pub(super) fn call(handler: &str, text: &str, draw: Draw<'_>) -> Option<Result<S
     })
 }
 
-pub(super) fn syntax() -> String {
-    "syntax error".to_owned()
+pub(super) fn syntax() -> Error {
+    Error::new("syntax error")
 }
 
 /// A list of numbers: integers as long as all are and nothing is divided.
-fn arithmetic(handler: &str, text: &str) -> Result<String, String> {
+fn arithmetic(handler: &str, text: &str) -> Result<String, Error> {
     let identity = if matches!(handler, "add" | "sub") { 0 } else { 1 };
     let (mut sum, mut float) = (identity, identity as f64);
     let mut floating = matches!(handler, "div" | "idiv");
@@ -81,20 +82,20 @@ fn arithmetic(handler: &str, text: &str) -> Result<String, String> {
 }
 
 /// Exactly two words.
-fn two(text: &str) -> Result<(String, String), String> {
+fn two(text: &str) -> Result<(String, String), Error> {
     let mut rest = text.to_owned();
     let (a, b) = (shift(&mut rest), shift(&mut rest));
     match rest.is_empty() && !a.is_empty() && !b.is_empty() {
         true => Ok((a, b)),
-        false => Err("expected two numbers".to_owned()),
+        false => Err(Error::new("expected two numbers")),
     }
 }
 
-fn remainder(handler: &str, text: &str) -> Result<String, String> {
-    let wrong = || "expected two numbers".to_owned();
+fn remainder(handler: &str, text: &str) -> Result<String, Error> {
+    let wrong = || Error::new("expected two numbers");
     let (a, b) = two(text)?;
     if let (Some(a), Some(b)) = (integer(&a), integer(&b)) {
-        return a.checked_rem(b).map(|r| r.to_string()).ok_or_else(|| "division by zero".to_owned());
+        return a.checked_rem(b).map(|r| r.to_string()).ok_or_else(|| Error::new("division by zero"));
     }
     match (handler, real(&a), real(&b)) {
         ("rem", Some(a), Some(b)) => Ok(general(a % b)),
@@ -102,7 +103,7 @@ fn remainder(handler: &str, text: &str) -> Result<String, String> {
     }
 }
 
-fn signed(handler: &str, text: &str) -> Result<String, String> {
+fn signed(handler: &str, text: &str) -> Result<String, Error> {
     if let Some(x) = integer(text) {
         let negated = handler == "neg" || x < 0;
         return Ok(if negated { x.wrapping_neg() } else { x }.to_string());
@@ -112,7 +113,7 @@ fn signed(handler: &str, text: &str) -> Result<String, String> {
 }
 
 /// Numbers by their values, others as texts.
-fn compare(handler: &str, text: &str) -> Result<String, String> {
+fn compare(handler: &str, text: &str) -> Result<String, Error> {
     let (a, b) = two(text)?;
     let integers = integer(&a).zip(integer(&b)).map(|(a, b)| a.cmp(&b));
     // A number that is none is greater than any.
@@ -130,7 +131,7 @@ fn compare(handler: &str, text: &str) -> Result<String, String> {
 }
 
 /// Parameters are looked at until the answer is known.
-fn logic(handler: &str, text: &str) -> Result<String, String> {
+fn logic(handler: &str, text: &str) -> Result<String, Error> {
     let all = matches!(handler, "and" | "nand");
     let mut value = all;
     for word in words(text) {
@@ -142,7 +143,7 @@ fn logic(handler: &str, text: &str) -> Result<String, String> {
     Ok((value != matches!(handler, "nand" | "nor")).to_string())
 }
 
-fn choose(text: &str) -> Result<String, String> {
+fn choose(text: &str) -> Result<String, Error> {
     let mut rest = text.to_owned();
     let condition = boolean(&shift(&mut rest)).map_err(|_| syntax())?;
     let first = shift(&mut rest);
@@ -154,12 +155,12 @@ fn is_in(text: &str) -> bool {
     words.split_first().is_some_and(|(word, rest)| !word.is_empty() && rest.contains(word))
 }
 
-fn random(text: &str, draw: Draw<'_>) -> Result<String, String> {
+fn random(text: &str, draw: Draw<'_>) -> Result<String, Error> {
     let words = words(text);
     let number = |name: &str, i: usize| {
         words
             .get(i)
-            .map(|w| causeway_lang::values::unsigned_32(w).map_err(|e| format!("{name}: {e}")))
+            .map(|w| causeway_lang::values::unsigned_32(w).map_err(|e| Error::caused_by(e).of(name)))
             .transpose()
     };
     if words.is_empty() {
@@ -167,22 +168,22 @@ fn random(text: &str, draw: Draw<'_>) -> Result<String, String> {
     }
     let (first, second) = (number("N1", 0)?.unwrap_or(0), number("N2", 1)?);
     let range = match second {
-        _ if words.len() > 2 => return Err("too many arguments".to_owned()),
+        _ if words.len() > 2 => return Err(Error::new("too many arguments")),
         Some(second) if second >= first => first..=second,
         None if first > 0 => 0..=first - 1,
-        _ => return Err("bad N".to_owned()),
+        _ => return Err(Error::new("bad N")),
     };
     Ok(draw(range).to_string())
 }
 
-fn integer_32(text: &str) -> Result<i32, String> {
+fn integer_32(text: &str) -> Result<i32, Error> {
     causeway_lang::values::signed_32(text).map_err(|_| syntax())
 }
 
 /// A file's contents.
-fn file(text: &str) -> Result<String, String> {
-    let name = filename(text, std::env::var("HOME").ok().as_deref()).map_err(|_| "bad FILE".to_owned())?;
-    let bytes = std::fs::read(&name).map_err(|e| format!("{name}: {}", without_number(&e)))?;
+fn file(text: &str) -> Result<String, Error> {
+    let name = filename(text, std::env::var("HOME").ok().as_deref()).map_err(|_| Error::new("bad FILE"))?;
+    let bytes = std::fs::read(&name).map_err(|e| Error::new(without_number(&e)).of(&name))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -196,7 +197,7 @@ pub(in crate::control) fn without_number(error: &std::io::Error) -> String {
 mod tests {
     use super::*;
 
-    fn of(call_text: &str) -> Result<String, String> {
+    fn of(call_text: &str) -> Result<String, Error> {
         let (handler, text) = call_text.split_once(' ').unwrap_or((call_text, ""));
         call(handler, text, &mut |range| *range.end()).unwrap()
     }
@@ -274,7 +275,7 @@ mod tests {
             ("htons x", "syntax error"),
             ("cat /nonexistent/x", "/nonexistent/x: No such file or directory"),
         ] {
-            assert_eq!(of(text), Err(why.to_owned()), "{text}");
+            assert_eq!(of(text), Err(Error::new(why)), "{text}");
         }
     }
 }

@@ -135,21 +135,21 @@ impl Script {
     }
 
     /// Carries out `step`, `goto` or `run`, called as `handler`; the value is what the script returns.
-    fn run(&mut self, handler: &str, text: &str, write: bool, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn run(&mut self, handler: &str, text: &str, write: bool, cx: &mut Cx<'_>) -> Result<String, Error> {
         (self.handler, self.written) = (handler.to_owned(), write);
         let data = uncomment(text);
         let (mut steps, mut by) = (0, By::Jump);
         let mut report = Report::kept();
         let mut done = Ok(());
         match handler {
-            "goto" if !self.go_to(&data) => return Err("jump to nonexistent label".to_owned()),
+            "goto" if !self.go_to(&data) => return Err(Error::new("jump to nonexistent label")),
             "goto" => {}
             "step" => match data.as_str() {
                 "router" => (steps, by, report) = (1, By::Router, Report::plain()),
                 "" => (steps, by) = (1, By::Step),
                 number => match integer(number, i32::MIN.into(), i32::MAX.into()) {
                     Ok(number) => (steps, by) = (number as i64, By::Step),
-                    Err(_) => done = Err("syntax error".to_owned()),
+                    Err(_) => done = Err(Error::new("syntax error")),
                 },
             },
             _ => (self.at, self.args) = (0, text.to_owned()),
@@ -166,7 +166,7 @@ impl Script {
             }
             let errors = report.into_kept();
             if status == Status::Failed {
-                return Err(errors);
+                return Err(Error::new(errors));
             }
             cx.mention(&errors);
             Ok(value)
@@ -191,22 +191,26 @@ impl Script {
     }
 
     /// `get`, `set` and `shift`.
-    fn of_variable(&mut self, handler: &str, text: &str) -> Result<String, String> {
+    fn of_variable(&mut self, handler: &str, text: &str) -> Result<String, Error> {
         let mut rest = text.to_owned();
         let mut name = shift(&mut rest);
         if name.is_empty() && handler == "shift" {
             name = "args".to_owned();
         }
         if name.is_empty() {
-            return Err("no variable".to_owned());
+            return Err(Error::new("no variable"));
         }
         if !rest.is_empty() && handler != "set" {
-            return Err("too many arguments".to_owned());
+            return Err(Error::new("too many arguments"));
         }
         let number = match handler {
             _ if name == "args" => None,
             "set" => Some(self.program.add_variable(&name)),
-            _ => Some(self.program.variable(&name).ok_or(format!("undefined variable '{name}'"))?),
+            _ => Some(
+                self.program
+                    .variable(&name)
+                    .ok_or_else(|| Error::new(format!("undefined variable '{name}'")))?,
+            ),
         };
         let value = match number {
             Some(number) => &mut self.program.variables[number].1,
@@ -280,7 +284,7 @@ impl Script {
         for &signal in &self.signals {
             let done = match &self.watcher {
                 Some(watcher) => watcher.watch(signal, cx.name()),
-                None => Err("nobody watches for signals here".to_owned()),
+                None => Err(Error::new("nobody watches for signals here")),
             };
             if let Err(why) = done {
                 log::error!("{}: signal {signal}: {why}", cx.name());
@@ -295,7 +299,7 @@ fn executing(cx: &Cx<'_>) -> String {
 }
 
 impl Element for Script {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let mut report = Report::kept();
         self.begin(cx, &mut report);
         report.into_kept().lines().for_each(|error| cx.tell(error));
@@ -327,7 +331,7 @@ impl Element for Script {
         exported.or((self.kind == Kind::Proxy).then_some(Access::ReadParamWrite))
     }
 
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         match handler {
             "run" => self.run(handler, arg, false, cx),
             "get" | "shift" => self.of_variable(handler, arg),
@@ -351,7 +355,7 @@ impl Element for Script {
         }
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         match handler {
             "set" => self.of_variable(handler, value).map(drop),
             _ => self.run(handler, value, true, cx).map(drop),

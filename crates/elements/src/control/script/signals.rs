@@ -18,7 +18,7 @@ pub trait WatchSignals: Send + Sync {
     ///
     /// # Errors
     /// What keeps it from that.
-    fn watch(&self, signal: i32, name: &str) -> Result<(), String>;
+    fn watch(&self, signal: i32, name: &str) -> Result<(), Error>;
 }
 
 /// Who watches here, if somebody does.
@@ -48,12 +48,12 @@ pub(super) fn signal_number(word: &str) -> Option<i32> {
 }
 
 /// Sends a signal to processes.
-pub(super) fn kill(text: &str) -> Result<String, String> {
+pub(super) fn kill(text: &str) -> Result<String, Error> {
     let words = words(text);
     let number = words.first().and_then(|word| signal_number(word)).ok_or("bad SIGNO")?;
     let signal = rustix::process::Signal::from_named_raw(number);
     if number != 0 && signal.is_none() {
-        return Err("bad SIGNO".to_owned());
+        return Err(Error::new("bad SIGNO"));
     }
     for word in &words[1..] {
         let process =

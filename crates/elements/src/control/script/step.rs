@@ -108,7 +108,7 @@ impl Script {
         let (named, access) = match cx.find_handler(self, &name) {
             Ok(found) => found,
             Err(why) => {
-                report.error(&why);
+                report.error(&why.to_string());
                 return None;
             }
         };

@@ -1,7 +1,7 @@
 //! The ends of a chain under test: a source that is told what to push, and sinks that note all there is to see.
 
 use causeway_engine::spec::writes;
-use causeway_engine::{Conf, Cx, Element, Invalid, Persistent, Spec};
+use causeway_engine::{Conf, Cx, Element, Error, Invalid, Persistent, Spec};
 use causeway_packet::meta::ANNO_BYTES;
 use causeway_packet::{Anno, Batch, Packet, PacketType};
 use std::collections::BTreeMap;
@@ -144,7 +144,7 @@ pub(super) static INJECT: Spec = Spec {
 struct Inject(Arc<Desk>);
 
 impl Element for Inject {
-    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let round: usize = value.parse().map_err(|_| "no number")?;
         self.0.rounds.lock().unwrap()[round].iter().for_each(|given| cx.emit(0, given.packet()));
         Ok(())

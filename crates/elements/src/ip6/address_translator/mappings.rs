@@ -1,8 +1,8 @@
 //! The mappings of an AddressTranslator.
 
 use super::Reason;
-use causeway_engine::Scope;
 use causeway_engine::value::Value;
+use causeway_engine::{Error, Scope};
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
 
@@ -107,7 +107,7 @@ impl Ports {
 }
 
 /// Reads the arguments.
-pub(super) fn configure(texts: &[String], scope: &Scope<'_>) -> Result<Mappings, String> {
+pub(super) fn configure(texts: &[String], scope: &Scope<'_>) -> Result<Mappings, Error> {
     let mut arguments = Arguments { texts, at: 0, scope };
     let mut mappings = Mappings::default();
     let count = arguments.next::<u32>("integer")?;
@@ -143,8 +143,8 @@ struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    fn wrong(&self, what: &str) -> String {
-        format!("argument {} should be : {what}", self.at.saturating_sub(1))
+    fn wrong(&self, what: &str) -> Error {
+        Error::new(format!("argument {} should be : {what}", self.at.saturating_sub(1)))
     }
 
     fn text(&mut self) -> &str {
@@ -152,7 +152,7 @@ impl Arguments<'_> {
         self.texts.get(self.at - 1).map_or("", String::as_str)
     }
 
-    fn next<T: Value>(&mut self, what: &str) -> Result<T, String> {
+    fn next<T: Value>(&mut self, what: &str) -> Result<T, Error> {
         let scope = self.scope;
         let parsed = T::parse(self.text(), scope).ok();
         parsed.ok_or_else(|| self.wrong(what))
@@ -162,7 +162,7 @@ impl Arguments<'_> {
         words.get(i).and_then(|word| T::parse(word, self.scope).ok())
     }
 
-    fn mapping(&mut self, with_ports: bool) -> Result<(End, End), String> {
+    fn mapping(&mut self, with_ports: bool) -> Result<(End, End), Error> {
         let text = self.text().to_owned();
         let words: Vec<&str> = text.split_whitespace().collect();
         let read = match with_ports {
@@ -180,7 +180,7 @@ impl Arguments<'_> {
         read.ok_or_else(|| self.wrong(what))
     }
 
-    fn ports(&mut self) -> Result<Ports, String> {
+    fn ports(&mut self) -> Result<Ports, Error> {
         let text = self.text().to_owned();
         let words: Vec<&str> = text.split_whitespace().collect();
         let range =
@@ -191,7 +191,7 @@ impl Arguments<'_> {
         Ok(Ports { address, next: low.into(), last: high, given, owner })
     }
 
-    fn end(self, mappings: Mappings) -> Result<Mappings, String> {
-        if self.at < self.texts.len() { Err("too many arguments".to_owned()) } else { Ok(mappings) }
+    fn end(self, mappings: Mappings) -> Result<Mappings, Error> {
+        if self.at < self.texts.len() { Err(Error::new("too many arguments")) } else { Ok(mappings) }
     }
 }

@@ -169,6 +169,10 @@ fn gives_what_is_pulled() {
 fn files_that_cannot_be_read_are_named() {
     let error = |config: &str| Harness::new(&SPEC, config, 0, 1).err().unwrap().concat();
     assert!(error("/no/such/file.pcap").starts_with("/no/such/file.pcap: No such file"));
+    assert!(
+        error("\"/no/such: it is empty\"").starts_with("/no/such: it is empty: No such file"),
+        "by its name"
+    );
     let trace = Trace::new("bad", &[]);
     for (bytes, why) in [
         (&b"not a capture file"[..], "not a tcpdump file (bad magic number)"),

@@ -43,20 +43,20 @@ impl FromIPSummaryDump {
         wrong
     }
 
-    pub(super) fn set_protocol(&mut self, word: Option<&str>, of: &str) -> Result<(), String> {
+    pub(super) fn set_protocol(&mut self, word: Option<&str>, of: &str) -> Result<(), Error> {
         self.protocol = match word.map(|w| (w, w.parse::<u8>())) {
             Some(("T" | "tcp", _)) => protocol::TCP,
             Some(("U" | "udp", _)) => protocol::UDP,
             Some(("I" | "icmp", _)) => protocol::ICMP,
             Some((_, Ok(number))) => number,
-            Some(_) => return Err(format!("bad protocol in {of}")),
-            None => return Err(format!("bad {of}")),
+            Some(_) => return Err(Error::new(format!("bad protocol in {of}"))),
+            None => return Err(Error::new(format!("bad {of}"))),
         };
         Ok(())
     }
 
     /// Takes the flow that a line `!flowid` says.
-    pub(super) fn set_flow(&mut self, line: &str, scope: &causeway_engine::Scope<'_>) -> Result<(), String> {
+    pub(super) fn set_flow(&mut self, line: &str, scope: &causeway_engine::Scope<'_>) -> Result<(), Error> {
         let words = split_words(line);
         let address = |i: usize| match words.get(i).map(String::as_str) {
             Some("-") => Some(0),
@@ -70,7 +70,7 @@ impl FromIPSummaryDump {
         };
         self.flow = (|| Some(FlowId::new(address(1)?, port(2)?, address(3)?, port(4)?)))();
         match (self.flow, words.get(5)) {
-            (None, _) => Err("bad !flowid specification".to_owned()),
+            (None, _) => Err(Error::new("bad !flowid specification")),
             (Some(_), Some(proto)) => self.set_protocol(Some(proto), "!flowid"),
             _ => Ok(()),
         }
@@ -90,7 +90,7 @@ impl FromIPSummaryDump {
             "!proto" => self.set_protocol(split_words(rest).first().map(String::as_str), "!proto"),
             "!aggregate" => {
                 self.aggregate = rest.trim().parse().ok();
-                self.aggregate.map(|_| ()).ok_or("bad !aggregate specification".to_owned())
+                self.aggregate.map(|_| ()).ok_or_else(|| Error::new("bad !aggregate specification"))
             }
             "!binary" => {
                 self.lines.set_binary();
@@ -111,7 +111,7 @@ impl FromIPSummaryDump {
             _ => Ok(()),
         };
         if let Err(wrong) = done {
-            self.complain(&wrong);
+            self.complain(&wrong.to_string());
         }
     }
 }

@@ -119,7 +119,7 @@ impl Routes {
     /// Looks up the packet of this number. Says what that takes beside waiting for memory.
     pub fn look_up(&mut self, number: u64) -> Time {
         let Routes { lookup, structures, costs, reads } = self;
-        let draw = mixed(number);
+        let draw = causeway_results::traffic::nth(0, number);
         let flow = flow((draw >> 32) as u32 % lookup.sources, draw as u32 % lookup.destinations);
         reads.clear();
         match structures {
@@ -220,12 +220,4 @@ fn address(place: PolicyPlace) -> u64 {
             4 * KIND_STRIDE + u64::from(table) * TABLE_STRIDE + u64::from(n) * node
         }
     }
-}
-
-/// Bits that look random, the same for the same number (Steele et al., OOPSLA 2014: SplitMix).
-fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

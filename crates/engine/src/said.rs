@@ -56,15 +56,6 @@ pub struct ElementWarning {
     pub configuring: bool,
 }
 
-/// What the error of an element is about that cannot be initialised, as Click tells of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blame {
-    /// The place in a file.
-    pub place: String,
-    /// What the class is called in this error.
-    pub class: String,
-}
-
 fn doing(configuring: bool) -> &'static str {
     if configuring { "configuring" } else { "initializing" }
 }

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use crate::address::Address;
 use crate::error::FibError;
-use crate::fib::Shared;
+use crate::lookup::{AdjacencyIndex, Lookup, in_batches};
 use crate::prefix::Prefix;
 use crate::reader::Handle;
+use crate::reader::Shared;
 use crate::rib::Rib;
 use crate::sync::cells::{Cells, Retired};
 use crate::sync::epoch::{Domain, Limbo, Participant, Pinned};
-use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
+use crate::table::Structure;
 
 /// Two copies of `S`; see the module.
 #[derive(Debug)]
@@ -243,8 +244,8 @@ impl<A: Address, S: Lookup<A> + Send + Sync + 'static> Handle<A> for InTwo<S> {
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
+    use crate::lookup::MISS;
     use crate::reader::Reader;
-    use crate::table::MISS;
     use loom::sync::atomic::{AtomicU32, Ordering};
     use loom::thread;
 
@@ -313,7 +314,8 @@ mod tests {
     use super::*;
     use crate::baseline::linear::Linear;
     use crate::fib::Fib;
-    use crate::table::{BATCH_MAX, MISS, Table};
+    use crate::lookup::{BATCH_MAX, MISS};
+    use crate::table::Table;
     use proptest::prelude::*;
 
     /// A list with room for few routes.

@@ -1,6 +1,6 @@
 //! What a router that was killed has left behind, and undoing it.
 
-use crate::control::{Record, Undo, Whereabouts};
+use super::record::{Record, Undo, Whereabouts};
 use causeway_kernel::{ManagedNeighbour, release_managed};
 use causeway_netio::interface::name_by_index;
 use causeway_netio::offload::{Offload, is_on, set_offload};
