@@ -15,6 +15,7 @@
 //! ([`FlowTable::prefetch_flow`]), so that the batch waits about as long as one packet. A word says where it would lie if there
 //! were no others, and so the index is kept in order without a look at the flows.
 
+use causeway_engine::pieces::PIECE;
 use causeway_packet::hints::{prefer_huge_pages, prefetch};
 use std::hash::{BuildHasher, RandomState};
 
@@ -356,6 +357,15 @@ impl<V, const N: usize> FlowTable<V, N> {
     /// All flows, in no order that means anything.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &V)> {
         self.slots.iter().enumerate().filter_map(|(i, s)| Some((Id(i as u32), s.value.as_ref()?)))
+    }
+
+    /// The flows in the next places of a walk over all, which begins at place 0, and whether it goes on after them.
+    pub fn walk(&self, place: &mut usize) -> (impl Iterator<Item = (Id, &V)>, bool) {
+        let from = *place;
+        *place = from.saturating_add(PIECE).min(self.slots.len());
+        let slots = self.slots.get(from..*place).unwrap_or_default().iter().enumerate();
+        let flows = slots.filter_map(move |(i, s)| Some((Id((from + i) as u32), s.value.as_ref()?)));
+        (flows, *place < self.slots.len())
     }
 }
 

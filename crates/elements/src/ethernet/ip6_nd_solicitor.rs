@@ -1,7 +1,7 @@
 //! IP6NDSolicitor.
 
 use super::nd_message::{frame, group_mac, message, solicited_node};
-use super::neighbour_table::{Found, Limits, NdTable};
+use super::neighbour_table::{Found, Limits, NdTable, Shown};
 use causeway_engine::measure::Across;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Ether;
@@ -193,13 +193,6 @@ impl Element for Solicitor {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         let drops = || KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum::<u64>();
         Ok(match handler {
-            "table" => {
-                let line = |ip, mac: Option<MacAddr>| {
-                    let shown = Ether(mac.unwrap_or(MacAddr::ZERO).0);
-                    format!("{ip} {} {shown}\n", u8::from(mac.is_some()))
-                };
-                self.table.list().into_iter().map(|(ip, n)| line(ip, n.mac)).collect()
-            }
             "stats" => {
                 format!("{} packets killed\n{} ND Solicitation Message sent\n", drops(), self.queries)
             }
@@ -207,6 +200,17 @@ impl Element for Solicitor {
             "count" => self.table.len().to_string(),
             _ => self.table.held().to_string(),
         })
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        let line = |Shown { ip, mac, .. }: Shown<Ipv6Addr>| {
+            format!("{ip} {} {}\n", u8::from(mac.is_some()), Ether(mac.unwrap_or(MacAddr::ZERO).0))
+        };
+        let show = move |neighbours: Vec<_>| neighbours.into_iter().map(line).collect();
+        let mut last = None;
+        let copy =
+            move |e: &mut Solicitor, to: &mut _, cx: &mut Cx<'_>| e.table.copy(&mut last, cx.now_ns(), to);
+        (handler == "table").then(|| in_pieces(copy, show))
     }
 
     fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {

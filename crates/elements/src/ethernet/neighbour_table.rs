@@ -7,13 +7,14 @@
 //! Times are in nanoseconds.
 
 use causeway_engine::Conf;
+use causeway_engine::pieces::PIECE;
 use causeway_engine::value::{Ether, Nanoseconds};
 use causeway_packet::Packet;
 use causeway_packet::wire::MacAddr;
-use std::collections::{HashMap, VecDeque};
-use std::fmt::{Debug, Display};
-use std::hash::Hash;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Bound;
 
 /// Time that must pass between two queries for one address.
 pub(super) const QUERY_INTERVAL_NS: u64 = 100_000_000;
@@ -57,11 +58,11 @@ impl Limits {
 
 /// One neighbour.
 #[derive(Debug)]
-pub(super) struct Neighbour {
+struct Neighbour {
     /// `None` until it has answered.
-    pub(super) mac: Option<MacAddr>,
+    mac: Option<MacAddr>,
     /// When it answered last, or was first asked for.
-    pub(super) since_ns: u64,
+    since_ns: u64,
     asked_ns: Option<u64>,
     /// Queries since it answered last, as far as they matter.
     unanswered: u8,
@@ -106,7 +107,7 @@ pub(super) enum Found {
 }
 
 /// What neighbours are known by.
-pub(super) trait Address: Copy + Ord + Hash + Display + Debug {}
+pub(super) trait Address: Copy + Ord + Debug {}
 
 impl Address for Ipv4Addr {}
 impl Address for Ipv6Addr {}
@@ -116,11 +117,27 @@ pub(super) type ArpTable = Table<Ipv4Addr>;
 /// Neighbours of neighbour discovery.
 pub(super) type NdTable = Table<Ipv6Addr>;
 
+/// A neighbour, as it is shown.
+pub(super) struct Shown<A> {
+    pub(super) ip: A,
+    pub(super) mac: Option<MacAddr>,
+    age_ns: u64,
+}
+
+/// Neighbours of ARP, a line each: address, 1 if known, Ethernet address, age in seconds.
+pub(super) fn lines(neighbours: Vec<Shown<Ipv4Addr>>) -> String {
+    let line = |Shown { ip, mac, age_ns }: Shown<Ipv4Addr>| {
+        let (known, mac) = (u8::from(mac.is_some()), Ether(mac.unwrap_or(MacAddr::BROADCAST).0));
+        format!("{ip} {known} {mac} {:.6}\n", age_ns as f64 / 1e9)
+    };
+    neighbours.into_iter().map(line).collect()
+}
+
 /// Neighbours by address.
 #[derive(Debug)]
 pub(super) struct Table<A> {
     pub(super) limits: Limits,
-    entries: HashMap<A, Neighbour>,
+    entries: BTreeMap<A, Neighbour>,
     /// Entries by worth, oldest first, with their stamps.
     ages: [VecDeque<(u64, A)>; WORTHS],
     /// Packets in the order in which they came, by serial number; those that left are skipped.
@@ -133,7 +150,7 @@ pub(super) struct Table<A> {
 
 impl<A: Address> Table<A> {
     pub(super) fn new(limits: Limits) -> Self {
-        let (entries, order) = (HashMap::new(), VecDeque::new());
+        let (entries, order) = (BTreeMap::new(), VecDeque::new());
         Table { limits, entries, ages: Default::default(), order, serial: 0, held: 0, evicted: 0 }
     }
 
@@ -152,22 +169,16 @@ impl<A: Address> Table<A> {
         self.evicted
     }
 
-    /// Neighbours, by address, a line each: address, 1 if known, Ethernet address, age in seconds.
-    pub(super) fn text(&self, now_ns: u64) -> String {
-        let mut text = String::new();
-        for (ip, n) in self.list() {
-            let mac = Ether(n.mac.unwrap_or(MacAddr::BROADCAST).0);
-            let age_s = now_ns.saturating_sub(n.since_ns) as f64 / 1e9;
-            text += &format!("{ip} {} {mac} {age_s:.6}\n", n.mac.is_some() as u8);
-        }
-        text
-    }
-
-    /// Neighbours, by address.
-    pub(super) fn list(&self) -> Vec<(A, &Neighbour)> {
-        let mut list: Vec<_> = self.entries.iter().map(|(ip, n)| (*ip, n)).collect();
-        list.sort_by_key(|(ip, _)| *ip);
-        list
+    /// Copies some neighbours, by address, on from the `last` one that was copied; says whether there may be more.
+    pub(super) fn copy(&self, last: &mut Option<A>, now_ns: u64, to: &mut Vec<Shown<A>>) -> bool {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let shown = |(&ip, n): (&A, &Neighbour)| {
+            let age_ns = now_ns.saturating_sub(n.since_ns);
+            Shown { ip, mac: n.mac, age_ns }
+        };
+        to.extend(self.entries.range((from, Bound::Unbounded)).take(PIECE).map(shown));
+        *last = to.last().map(|shown| shown.ip).or(*last);
+        to.len() == PIECE
     }
 
     /// The Ethernet address of `ip`, if there is an entry, and if it has answered.

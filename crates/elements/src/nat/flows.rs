@@ -3,14 +3,18 @@
 pub(super) use super::flow::{Flow, Timeouts};
 use super::flow::{NONE, queue};
 use super::flow_id::FlowId;
-use super::order::{Growth, Order};
+use super::order::Growth;
 use super::sequence::Shifts;
+use super::shown::Shown;
 use crate::flow_table::{FlowTable, Id, NoPlace, ROOM};
 
 /// What Click shows as the capacity where nobody sets one.
 pub(super) const UNLIMITED: i32 = i32::MAX;
 /// TCP connections whose sequence numbers may be shifted at a time.
 const SHIFTED: usize = 1_024;
+
+/// Places of flows that have expired, which are freed at most before flows are counted.
+const SWEPT: usize = 1_024;
 
 /// Live flows of one input, new ones that failed, and those that had to go for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -274,9 +278,9 @@ impl Flows {
         done >= most
     }
 
-    /// Flows of all rewriters.
+    /// Flows of all rewriters. Of very many that have expired at once some may still count.
     pub fn len(&mut self) -> usize {
-        self.sweep(usize::MAX);
+        self.sweep(SWEPT);
         self.table.len()
     }
 
@@ -327,32 +331,28 @@ impl Flows {
     }
 
     /// Seconds until the flow expires, as Click rounds them.
-    pub fn expires_in_s(&self, id: Id, flow: &Flow, now_ms: u64) -> u32 {
+    fn expires_in_s(&self, id: Id, flow: &Flow, now_ms: u64) -> u32 {
         let expires = self.best_effort_expiry(id, flow);
         (expires as u32).wrapping_add(500).wrapping_sub(now_ms as u32) / 1_000
     }
 
-    /// Both directions of all flows in one part of the table, in Click's order.
-    pub fn in_order(&mut self, space: u32) -> Vec<(Id, usize)> {
-        self.sweep(usize::MAX);
-        let own = self.table.iter().filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space);
-        let mut flows: Vec<(u64, Id)> = own.map(|(id, f)| (f.number, id)).collect();
-        flows.sort_unstable_by_key(|f| f.0);
-        let (mut order, mut grown) = (Order::new(), 0);
-        let at = &self.growths[space as usize].at;
-        for (number, id) in flows {
-            while at.get(grown).is_some_and(|n| *n < number) {
-                order.grow();
-                grown += 1;
-            }
-            let Some(flow) = self.table.get(id) else { continue };
-            if flow.comes(0) != flow.comes(1) {
-                order.add(flow.comes(0).order(), (id, 0));
-            }
-            order.add(flow.comes(1).order(), (id, 1));
-        }
-        (grown..at.len()).for_each(|_| order.grow());
-        order.entries()
+    /// Copies the flows in one part of the table, some at a time from `place` on; says whether there are more.
+    pub fn copy(&self, space: u32, place: &mut usize, now_ms: u64, to: &mut Vec<Shown>) -> bool {
+        let (flows, more) = self.table.walk(place);
+        let own =
+            flows.filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space && !self.is_gone(*id));
+        to.extend(own.map(|(id, flow)| Shown {
+            shifted:
+                self.shifts.get(flow.shifts as usize).map_or([0; 2], |s| s.each_ref().map(Shifts::latest)),
+            expires_s: self.expires_in_s(id, flow, now_ms),
+            flow: flow.clone(),
+        }));
+        more
+    }
+
+    /// The flows, by number, whose coming would have made Click's table of a part grow.
+    pub fn grown(&self, space: u32) -> &[u64] {
+        self.growths.get(space as usize).map_or(&[], |growth| &growth.at)
     }
 
     /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those that `keep` refuses, and those beyond the

@@ -31,6 +31,7 @@ mod pattern;
 mod rewriter;
 mod round_robin_ip_mapper;
 mod sequence;
+mod shown;
 mod source_ip_hash_mapper;
 mod tcp_rewriter;
 mod udp_rewriter;

@@ -5,6 +5,7 @@ use super::flow_id::FlowId;
 use super::flows::{Flow, Flows, Member, Tally, Timeouts, space};
 use super::input::{Action, Registry};
 use super::kind::Kind;
+use super::shown::Listing;
 use crate::flow_table::Id;
 use causeway_engine::prelude::*;
 use causeway_engine::{Peer, each};
@@ -58,14 +59,14 @@ pub(super) fn now_ms(cx: &mut Cx<'_>) -> u64 {
 }
 
 /// Works on the flows of `rewriter`, wherever they are. `None` while those are in use.
-fn borrow(rewriter: &mut Rewriter, cx: &mut Cx<'_>) -> Option<Box<Flows>> {
+pub(super) fn borrow(rewriter: &mut Rewriter, cx: &mut Cx<'_>) -> Option<Box<Flows>> {
     match rewriter.home {
         None => rewriter.flows.take(),
         Some(home) => cx.peer::<Rewriter>(home)?.flows.take(),
     }
 }
 
-fn give_back(rewriter: &mut Rewriter, flows: Box<Flows>, cx: &mut Cx<'_>) {
+pub(super) fn give_back(rewriter: &mut Rewriter, flows: Box<Flows>, cx: &mut Cx<'_>) {
     match rewriter.home {
         None => rewriter.flows = Some(flows),
         Some(home) => {
@@ -415,6 +416,10 @@ impl Element for Rewriter {
         let answer = self.read_from(&mut flows, handler, arg, cx);
         give_back(self, flows, cx);
         answer
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        Some(Box::new(Listing::of(self, handler)?))
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
