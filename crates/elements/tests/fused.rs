@@ -125,7 +125,7 @@ fn run(plan: Plan, dir: &Path) -> (Vec<Vec<Vec<u8>>>, BTreeMap<String, String>) 
             }
         }
     }
-    drop(router);
+    router.close().expect("the worker has ended, and written its files");
     ((0..2).map(|n| read_pcap(&dir.join(format!("out{n}.pcap")))).collect(), seen)
 }
 

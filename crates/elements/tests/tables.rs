@@ -80,9 +80,12 @@ fn a_worker_forwards_while_what_it_has_learnt_is_shown() {
         std::thread::yield_now();
     }
     for (element, lines) in [("nat", 2 * 20_000), ("switch", 1_000), ("arp", 10_000), ("table", 10_000)] {
-        let (rounds, table) = rounds(&router, || router.read(element, "table", "").expect("a table"));
-        assert!(table.lines().count() >= lines, "{element}: {} lines", table.lines().count());
-        // A worker that did it itself would have told of one round or two.
-        assert!(lines < 10_000 || rounds > 5, "{element}: {rounds} rounds");
+        let shown = || rounds(&router, || router.read(element, "table", "").expect("a table"));
+        // A worker that did it itself would have told of one round or two, whoever watches and however often.
+        let goes_on = |(rounds, table): &(usize, String)| {
+            assert!(table.lines().count() >= lines, "{element}: {} lines", table.lines().count());
+            lines < 10_000 || *rounds > 5
+        };
+        assert!((0..20).map(|_| shown()).any(|seen| goes_on(&seen)), "{element}");
     }
 }
