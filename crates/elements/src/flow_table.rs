@@ -15,7 +15,6 @@
 //! ([`FlowTable::prefetch_flow`]), so that the batch waits about as long as one packet. A word says where it would lie if there
 //! were no others, and so the index is kept in order without a look at the flows.
 
-use causeway_engine::pieces::PIECE;
 use causeway_packet::hints::{prefer_huge_pages, prefetch};
 use std::hash::{BuildHasher, RandomState};
 
@@ -359,10 +358,10 @@ impl<V, const N: usize> FlowTable<V, N> {
         self.slots.iter().enumerate().filter_map(|(i, s)| Some((Id(i as u32), s.value.as_ref()?)))
     }
 
-    /// The flows in the next places of a walk over all, which begins at place 0, and whether it goes on after them.
-    pub fn walk(&self, place: &mut usize) -> (impl Iterator<Item = (Id, &V)>, bool) {
+    /// The flows in the next `most` places of a walk over all, which begins at place 0, and whether it goes on after them.
+    pub fn walk(&self, place: &mut usize, most: usize) -> (impl Iterator<Item = (Id, &V)>, bool) {
         let from = *place;
-        *place = from.saturating_add(PIECE).min(self.slots.len());
+        *place = from.saturating_add(most).min(self.slots.len());
         let slots = self.slots.get(from..*place).unwrap_or_default().iter().enumerate();
         let flows = slots.filter_map(move |(i, s)| Some((Id((from + i) as u32), s.value.as_ref()?)));
         (flows, *place < self.slots.len())

@@ -245,6 +245,8 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 
 /// Writes `value` to `handler` of the element at `node`.
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
+    // Of a writer that was an element.
+    core.disposed.clear();
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
     let declared = declared(core, n, handler);

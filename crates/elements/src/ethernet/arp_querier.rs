@@ -2,7 +2,7 @@
 
 use super::ether_encap::lower_encap;
 use super::header_cache::{Header, HeaderCache};
-use super::neighbour_table::{Found, Limits, lines};
+use super::neighbour_table::{Found, Limits, WALK_INTERVAL_NS, lines};
 use super::neighbours::{Home, Neighbours};
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
@@ -112,9 +112,6 @@ const KILLED: [Reason; 5] =
 const UNANSWERED: usize = 2;
 /// How long a neighbour may take to answer, if its packets can be returned.
 const PATIENCE_NS: u64 = 3_000_000_000;
-
-/// Time between two searches for expired and unanswering entries, at least.
-const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
 
 struct ArpQuerier {
     ip: Ipv4Addr,
@@ -303,13 +300,13 @@ impl ArpQuerier {
     fn expire(&mut self, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
         // An ARPTable does it by itself.
-        let (dropped, next_ns) = self.table.own().map_or((0, None), |table| table.expire(now_ns));
+        let soonest_ns = now_ns + WALK_INTERVAL_NS;
+        let expired = self.table.own().map(|table| table.expire(now_ns));
+        let (dropped, mut next_ns) = expired.unwrap_or((0, soonest_ns));
         cx.count_drops(Reason::Expired, dropped as u64);
-        let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
-        let mut next_ns = next_ns.unwrap_or(soonest_ns).max(soonest_ns);
         if cx.connected(UNANSWERED) {
             self.give_up(now_ns, cx);
-            next_ns = soonest_ns;
+            next_ns = next_ns.min(soonest_ns);
         }
         cx.set_timer(0, next_ns);
     }
@@ -331,7 +328,7 @@ impl Element for ArpQuerier {
         let expires = self.table.own().is_some_and(|table| table.limits.timeout_ns > 0);
         if expires || cx.connected(UNANSWERED) {
             let now_ns = cx.now_ns();
-            cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
+            cx.set_timer(0, now_ns + WALK_INTERVAL_NS);
         }
         Ok(())
     }
@@ -422,8 +419,9 @@ impl Element for ArpQuerier {
                 }
             }
             _ => {
-                let dropped = self.table.with(cx, Neighbours::clear).unwrap_or_default();
+                let Some((dropped, entries)) = self.table.with(cx, Neighbours::clear) else { return Ok(()) };
                 cx.count_drops(Reason::Deleted, dropped as u64);
+                cx.dispose_of(entries);
             }
         }
         Ok(())

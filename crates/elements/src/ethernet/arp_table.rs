@@ -1,7 +1,7 @@
 //! ARPTable.
 
 use super::arp_querier::inserted;
-use super::neighbour_table::{Limits, lines};
+use super::neighbour_table::{Limits, WALK_INTERVAL_NS, lines};
 use super::neighbours::{Neighbours, note};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
@@ -58,8 +58,6 @@ drop_reasons! {
 
 /// The only timer: entries that are too old.
 const EXPIRY: u32 = 0;
-/// Time between two searches for such, at least.
-const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
 
 pub(super) struct SharedTable(pub Neighbours);
 
@@ -74,7 +72,7 @@ impl Element for SharedTable {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         if self.0.limits.timeout_ns > 0 {
             let now_ns = cx.now_ns();
-            cx.set_timer(EXPIRY, now_ns + EXPIRY_INTERVAL_NS);
+            cx.set_timer(EXPIRY, now_ns + WALK_INTERVAL_NS);
         }
         Ok(())
     }
@@ -83,8 +81,7 @@ impl Element for SharedTable {
         let now_ns = cx.now_ns();
         let (dropped, next_ns) = self.0.expire(now_ns);
         cx.count_drops(Reason::Expired, dropped as u64);
-        let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
-        cx.set_timer(EXPIRY, next_ns.unwrap_or(soonest_ns).max(soonest_ns));
+        cx.set_timer(EXPIRY, next_ns);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
@@ -114,7 +111,11 @@ impl Element for SharedTable {
                 let ip = cx.value(handler, value)?;
                 self.0.forget(ip).1
             }
-            _ => self.0.clear(),
+            _ => {
+                let (dropped, entries) = self.0.clear();
+                cx.dispose_of(entries);
+                dropped
+            }
         };
         cx.count_drops(Reason::Deleted, dropped as u64);
         Ok(())

@@ -203,7 +203,7 @@ impl Element for EtherSwitch {
     fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
         let mut place = 0;
         let copy = move |e: &mut EtherSwitch, to: &mut Vec<Noted>, _: &mut Cx<'_>| {
-            let (entries, more) = e.table.walk(&mut place);
+            let (entries, more) = e.table.walk(&mut place, PIECE);
             to.extend(entries.map(|(id, noted)| (noted.number, e.table.keys(id)[0], noted.port)));
             more
         };

@@ -106,7 +106,7 @@ impl Neighbours {
     }
 
     /// As [`ArpTable::clear`].
-    pub fn clear(&mut self) -> usize {
+    pub fn clear(&mut self) -> (usize, impl Send + use<>) {
         self.caches.iter().for_each(HeaderCache::clear);
         self.table.clear()
     }

@@ -1,19 +1,21 @@
 //! The flows that rewriters know: one table for those that share a capacity.
 
+use super::ended::{Ended, Which};
 pub(super) use super::flow::{Flow, Timeouts};
 use super::flow::{NONE, queue};
 use super::flow_id::FlowId;
 use super::order::Growth;
 use super::sequence::Shifts;
 use super::shown::Shown;
-use crate::flow_table::{FlowTable, Id, NoPlace, ROOM};
+use crate::flow_table::{FlowTable, Id, MOST, NoPlace, ROOM};
+use causeway_engine::pieces::PIECE;
 
 /// What Click shows as the capacity where nobody sets one.
 pub(super) const UNLIMITED: i32 = i32::MAX;
 /// TCP connections whose sequence numbers may be shifted at a time.
 const SHIFTED: usize = 1_024;
 
-/// Places of flows that have expired, which are freed at most before flows are counted.
+/// Places of flows that are gone, which are freed at most before flows are counted.
 const SWEPT: usize = 1_024;
 
 /// Live flows of one input, new ones that failed, and those that had to go for others.
@@ -41,6 +43,8 @@ pub(super) struct Flows {
     capacity: i32,
     /// Flows that expired at or before this are gone, though some may still have their places.
     horizon_ms: u64,
+    /// Flows that are gone as well.
+    ended: Ended,
     number: u64,
     shifts: Vec<[Shifts; 2]>,
     free_shifts: Vec<u32>,
@@ -52,6 +56,11 @@ pub(super) fn space(member: u32, second: bool) -> u32 {
     member << 1 | u32::from(second)
 }
 
+/// Most flows of a capacity.
+fn places(capacity: i32) -> usize {
+    if capacity == UNLIMITED { ROOM } else { capacity.max(0) as usize }
+}
+
 /// How many entries a flow has: one key may serve both directions.
 fn entries(keys: [u128; 2]) -> usize {
     if keys[0] == keys[1] { 1 } else { 2 }
@@ -61,19 +70,21 @@ impl Flows {
     /// An empty table for `capacity` flows.
     pub fn new(capacity: i32) -> Flows {
         Flows {
-            table: FlowTable::new(Self::places(capacity), 0),
+            table: FlowTable::new(places(capacity), 0),
             members: Vec::new(),
             growths: Vec::new(),
             capacity,
             horizon_ms: 0,
+            ended: Ended::default(),
             number: 0,
             shifts: Vec::with_capacity(SHIFTED),
             free_shifts: Vec::with_capacity(SHIFTED),
         }
     }
 
-    fn places(capacity: i32) -> usize {
-        if capacity == UNLIMITED { ROOM } else { capacity.max(0) as usize }
+    /// Most flows.
+    fn places(&self) -> usize {
+        places(self.capacity).min(MOST)
     }
 
     /// Adds a rewriter; answers its number.
@@ -102,7 +113,8 @@ impl Flows {
 
     /// Removes a flow before its time.
     fn evict(&mut self, id: Id) {
-        let of = self.table.get(id).map(|flow| (flow.member, usize::from(flow.input)));
+        let flow = self.table.get(id).filter(|flow| !self.ended.has(flow));
+        let of = flow.map(|flow| (flow.member, usize::from(flow.input)));
         if let Some(tally) = of.and_then(|(member, input)| self.tally(member, input)) {
             tally.evicted += 1;
         }
@@ -126,8 +138,9 @@ impl Flows {
 
     fn is_gone(&self, id: Id) -> bool {
         let (expires, _) = self.table.expiry(id);
-        expires <= self.horizon_ms
-            && self.table.get(id).is_none_or(|f| self.best_effort_expiry(id, f) <= self.horizon_ms)
+        let flow = || self.table.get(id);
+        expires <= self.horizon_ms && flow().is_none_or(|f| self.best_effort_expiry(id, f) <= self.horizon_ms)
+            || !self.ended.is_empty() && flow().is_none_or(|f| self.ended.has(f))
     }
 
     /// The flow of `flow` in this part of the table, and the direction.
@@ -197,7 +210,7 @@ impl Flows {
                 self.remove(other);
             }
         }
-        if self.table.len() >= self.table.limit() {
+        if self.table.len() >= self.places() {
             self.end_guarantees(now_ms, usize::MAX);
             let (earliest, victim) = self.earliest(&queue::BEST_EFFORT)?;
             if !queue::GUARANTEED.contains(&queue) && expires < earliest {
@@ -265,7 +278,8 @@ impl Flows {
         self.horizon_ms = now_ms;
     }
 
-    /// Frees the places of at most `most` flows that are gone. Says whether there may be more.
+    /// Frees the places of flows that are gone, then those of flows beyond the capacity, of these without guarantee first: at
+    /// most `most`. Says whether there may be more.
     pub fn sweep(&mut self, most: usize) -> bool {
         let mut done = self.end_guarantees(self.horizon_ms, most);
         while done < most
@@ -275,10 +289,36 @@ impl Flows {
             self.remove(id);
             done += 1;
         }
+        done += self.walk_ended(most - done);
+        while done < most
+            && self.table.len() > self.places()
+            && let Some((_, id)) =
+                self.earliest(&queue::BEST_EFFORT).or_else(|| self.earliest(&queue::GUARANTEED))
+        {
+            self.evict(id);
+            done += 1;
+        }
+        if self.table.len() <= self.places() && self.table.limit() > self.places() {
+            self.table.set_limit(self.places());
+        }
         done >= most
     }
 
-    /// Flows of all rewriters. Of very many that have expired at once some may still count.
+    /// Looks at the next `most` places for flows that were ended. Says how many places there were.
+    fn walk_ended(&mut self, most: usize) -> usize {
+        let Some(from) = self.ended.walked else { return 0 };
+        let mut place = from;
+        let (flows, more) = self.table.walk(&mut place, most);
+        let ids: Vec<Id> = flows.filter(|(_, flow)| self.ended.has(flow)).map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.remove(id));
+        match more {
+            true => self.ended.walked = Some(place),
+            false => self.ended = Ended::default(),
+        }
+        place - from
+    }
+
+    /// Flows of all rewriters. Of very many that went at once some may still count.
     pub fn len(&mut self) -> usize {
         self.sweep(SWEPT);
         self.table.len()
@@ -288,24 +328,19 @@ impl Flows {
         self.capacity
     }
 
-    /// Sets the capacity; flows beyond it go, those without guarantee first.
+    /// Sets the capacity. Flows beyond it go, the first ones now and the others as [`Flows::sweep`] comes to them.
     pub fn set_capacity(&mut self, capacity: i32, now_ms: u64) {
         self.capacity = capacity;
-        self.table.set_limit(Self::places(capacity));
-        self.reap(now_ms);
-        self.sweep(usize::MAX);
-        while self.table.len() > self.table.limit()
-            && let Some((_, id)) =
-                self.earliest(&queue::BEST_EFFORT).or_else(|| self.earliest(&queue::GUARANTEED))
-        {
-            self.evict(id);
+        if self.places() > self.table.limit() {
+            self.table.set_limit(self.places());
         }
+        self.reap(now_ms);
+        self.sweep(SWEPT);
     }
 
-    /// Removes all flows that `which` says.
-    pub fn remove_all(&mut self, which: impl Fn(&Flow) -> bool) {
-        let ids: Vec<Id> = self.table.iter().filter(|(_, f)| which(f)).map(|(id, _)| id).collect();
-        ids.into_iter().for_each(|id| self.remove(id));
+    /// Ends flows: they are gone from now on. Their places are freed by [`Flows::sweep`].
+    pub fn end(&mut self, which: Which) {
+        self.ended.add(self.number, which);
     }
 
     /// How far the sequence numbers of a flow have shifted, by direction.
@@ -338,7 +373,7 @@ impl Flows {
 
     /// Copies the flows in one part of the table, some at a time from `place` on; says whether there are more.
     pub fn copy(&self, space: u32, place: &mut usize, now_ms: u64, to: &mut Vec<Shown>) -> bool {
-        let (flows, more) = self.table.walk(place);
+        let (flows, more) = self.table.walk(place, PIECE);
         let own =
             flows.filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space && !self.is_gone(*id));
         to.extend(own.map(|(id, flow)| Shown {
@@ -355,9 +390,9 @@ impl Flows {
         self.growths.get(space as usize).map_or(&[], |growth| &growth.at)
     }
 
-    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those that `keep` refuses, and those beyond the
+    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those of `going`, and those beyond the
     /// capacity, go.
-    pub fn take(&mut self, old: &mut Flows, keep: impl Fn(&Flow) -> bool, now_ms: u64) {
+    pub fn take(&mut self, old: &mut Flows, going: Which, now_ms: u64) {
         let same = |a: &Member, b: &Member| {
             a.name == b.name && a.timeouts == b.timeouts && a.inputs.len() == b.inputs.len()
         };
@@ -368,7 +403,7 @@ impl Flows {
         }
         let capacity = self.capacity;
         std::mem::swap(self, old);
-        self.remove_all(|f| !keep(f));
+        self.end(going);
         if self.capacity != capacity {
             self.set_capacity(capacity, now_ms);
         }

@@ -1,5 +1,6 @@
 //! The handlers of rewriters.
 
+use super::ended::Which;
 use super::flow_id::FlowId;
 use super::flows::{Flows, Tally, space};
 use super::input::Reader;
@@ -81,7 +82,7 @@ impl Rewriter {
                 let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| format!("CAPACITY: {e}"))?;
                 flows.set_capacity(capacity, now_ms);
             }
-            "clear" => flows.remove_all(|_| true),
+            "clear" => flows.end(Which::All),
             _ => {
                 let input: usize =
                     handler.trim_start_matches("pattern").parse().map_err(|_| "no such input")?;
@@ -95,8 +96,7 @@ impl Rewriter {
                 let action = action.map_err(|why| format!("input spec {input}: {why}"))?;
                 let slot = self.inputs.get_mut(input).ok_or("no such input")?;
                 *slot = action;
-                let member = self.member;
-                flows.remove_all(|f| f.member == member && usize::from(f.input) == input);
+                flows.end(Which::Input(self.member, input));
             }
         }
         Ok(())

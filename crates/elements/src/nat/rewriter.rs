@@ -1,6 +1,7 @@
 //! The rewriters: one element, which its class tells what a flow is and how long it lasts.
 
 use super::apply::Headers;
+use super::ended::Which;
 use super::flow_id::FlowId;
 use super::flows::{Flow, Flows, Member, Tally, Timeouts, space};
 use super::input::{Action, Registry};
@@ -426,6 +427,8 @@ impl Element for Rewriter {
         let mut flows = borrow(self, cx).ok_or("its table is in use")?;
         let done = self.write_to(&mut flows, handler, value, cx);
         give_back(self, flows, cx);
+        // Many flows may be gone.
+        self.sweep(cx, None);
         done
     }
 
@@ -435,13 +438,9 @@ impl Element for Rewriter {
         let (Some(flows), Some(old_flows)) = (self.flows.as_mut(), old.flows.as_mut()) else { return };
         let same = |new: &Action, old: &Action| new.to_string() == old.to_string();
         let kept: Vec<bool> = self.inputs.iter().zip(&old.inputs).map(|(new, old)| same(new, old)).collect();
-        let (member, outputs) = (self.member, cx.n_outputs());
-        let keep = |f: &Flow| {
-            f.member != member
-                || kept.get(usize::from(f.input)).copied().unwrap_or(false)
-                    && f.outputs.iter().all(|&o| usize::from(o) < outputs)
-        };
+        let going = Which::But { member: self.member, kept, outputs: cx.n_outputs() };
         let now_ms = now_ms(cx);
-        flows.take(old_flows, keep, now_ms);
+        flows.take(old_flows, going, now_ms);
+        self.sweep(cx, None);
     }
 }

@@ -63,9 +63,13 @@ impl Router {
         }
         for place in self.places(element)? {
             let (name, value) = (name.to_owned(), value.to_owned());
-            let done =
-                self.call(place.worker, move |w| handler::write(&mut w.core, place.node, &name, &value));
-            done??;
+            let tell = move |w: &mut Worker| {
+                let done = handler::write(&mut w.core, place.node, &name, &value);
+                (done, std::mem::take(&mut w.core.disposed))
+            };
+            // The second is dropped here, and takes the worker no time.
+            let (done, _) = self.call(place.worker, tell)?;
+            done?;
         }
         Ok(())
     }

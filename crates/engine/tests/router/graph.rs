@@ -83,3 +83,11 @@ fn a_worker_takes_a_step_between_two_pieces_of_a_table() {
     router.pause();
     assert_eq!(router.read("l", "table", "").unwrap().split_whitespace().count(), 500);
 }
+
+#[test]
+fn what_takes_long_to_drop_is_dropped_by_whoever_wrote_to_the_handler() {
+    let router = start("l :: Long(1)", 1);
+    (0..2).for_each(|_| router.write("l", "clear", "").unwrap());
+    let mine = std::thread::current().name().unwrap_or("-").to_owned();
+    assert_eq!(router.read("l", "dropped_by", "").unwrap(), format!("{mine} {mine} "));
+}

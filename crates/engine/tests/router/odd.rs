@@ -7,8 +7,8 @@ use causeway_engine::spec::{reads, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A device that has PACKETS numbered packets and gets more by `arrive`; one interrupt each, unless MECHANISM says otherwise.
@@ -228,11 +228,15 @@ impl Element for Patient {
 pub static LONG: Spec = Spec {
     name: "Long",
     ports: "0/0",
-    handlers: &[reads("table", "runs of its task, a word for each of PIECES")],
+    handlers: &[
+        reads("table", "runs of its task, a word for each of PIECES"),
+        writes("clear", "disposes of the table"),
+        reads("dropped_by", "the threads that dropped tables"),
+    ],
     build: |conf| {
         let pieces = conf.required("PIECES");
         conf.finish()?;
-        Ok(Box::new(Long { pieces, runs: 0 }))
+        Ok(Box::new(Long { pieces, runs: 0, dropped_by: Arc::default() }))
     },
     ..Spec::DEFAULT
 };
@@ -240,6 +244,17 @@ pub static LONG: Spec = Spec {
 struct Long {
     pieces: u32,
     runs: u64,
+    dropped_by: Arc<Mutex<String>>,
+}
+
+/// Notes which thread drops it.
+struct Noted(Arc<Mutex<String>>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        let thread = std::thread::current();
+        *self.0.lock().unwrap() += &format!("{} ", thread.name().unwrap_or("-"));
+    }
 }
 
 impl Element for Long {
@@ -253,7 +268,19 @@ impl Element for Long {
         Run::Worked
     }
 
-    fn read_in_pieces(&self, _: &str) -> Option<Box<dyn Pieces>> {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.dropped_by.lock().unwrap().clone())
+    }
+
+    fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        cx.dispose_of(Noted(self.dropped_by.clone()));
+        Ok(())
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        if handler != "table" {
+            return None;
+        }
         let mut left = self.pieces;
         let copy = move |e: &mut Long, to: &mut Vec<u64>, _: &mut Cx<'_>| {
             to.push(e.runs);

@@ -30,8 +30,29 @@ fn answers_age() {
     assert_eq!(t.find(ip(1), poll_ns), Found::Known { mac, until_ns, poll: true });
     assert_eq!(t.find(ip(1), poll_ns), Found::Known { mac, until_ns, poll: false });
     assert_eq!(t.find(ip(1), 1_000_000_100), Found::Unknown);
-    assert_eq!((t.expire(1_000_000_099), t.len()), ((0, Some(1_000_000_100)), 1));
-    assert_eq!((t.expire(1_000_000_100), t.len()), ((0, None), 0));
+    let soonest = |now_ns| now_ns + WALK_INTERVAL_NS;
+    assert_eq!((t.expire(1_000_000_099), t.len()), ((0, soonest(1_000_000_099)), 1));
+    assert_eq!((t.expire(1_000_000_100), t.len()), ((0, soonest(1_000_000_100)), 0));
+    // Nobody has to look before there is something to be seen.
+    drop(t.learn(ip(1), mac, true, 2_000_000_000));
+    drop(t.learn(ip(2), mac, true, 1_900_000_000));
+    assert_eq!(t.expire(1_900_000_001), (0, 2_900_000_001));
+    assert_eq!(t.expire(1_899_999_000), (0, 2_900_000_000));
+}
+
+#[test]
+fn entries_are_looked_at_some_at_a_time() {
+    let mut t = ArpTable::new(LIMITS);
+    let many = 2 * PIECE as u32 + 1;
+    (0..many).for_each(|n| drop(t.learn(Ipv4Addr::from(n), MacAddr::ZERO, true, u64::from(n))));
+    t.wait(ip(1), packet(1), 0);
+    let now_ns = 5_000_000_000;
+    for left in [PIECE + 2, 2] {
+        assert_eq!(t.expire(now_ns), (0, now_ns + PART_INTERVAL_NS));
+        assert_eq!(t.len(), left);
+    }
+    assert_eq!((t.expire(now_ns), t.len()), ((1, now_ns + WALK_INTERVAL_NS), 0));
+    assert_eq!(t.held(), 0);
 }
 
 #[test]
