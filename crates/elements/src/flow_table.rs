@@ -357,6 +357,15 @@ impl<V, const N: usize> FlowTable<V, N> {
     pub fn iter(&self) -> impl Iterator<Item = (Id, &V)> {
         self.slots.iter().enumerate().filter_map(|(i, s)| Some((Id(i as u32), s.value.as_ref()?)))
     }
+
+    /// The flows in the next `most` places of a walk over all, which begins at place 0, and whether it goes on after them.
+    pub fn walk(&self, place: &mut usize, most: usize) -> (impl Iterator<Item = (Id, &V)>, bool) {
+        let from = *place;
+        *place = from.saturating_add(most).min(self.slots.len());
+        let slots = self.slots.get(from..*place).unwrap_or_default().iter().enumerate();
+        let flows = slots.filter_map(move |(i, s)| Some((Id((from + i) as u32), s.value.as_ref()?)));
+        (flows, *place < self.slots.len())
+    }
 }
 
 #[cfg(test)]

@@ -117,11 +117,11 @@ fn a_hot_swap_goes_on_in_the_same_file() {
         assert!(router.swap(plan(&format!("{graph} {FAILS}"))).is_err());
         router.write("s", "limit", "3").unwrap();
         made(&router, 3);
-        drop(router);
+        router.close().expect("the worker has ended, and written its file");
         let all = len(&target.0);
         let router = start(&graph).unwrap();
         made(&router, 1);
-        drop(router);
+        router.close().expect("as above");
         let one = len(&target.0);
         let head = if *class == "ToDump" { 24 } else { 0 };
         assert!(one > head);

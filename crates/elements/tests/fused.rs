@@ -2,13 +2,13 @@
 
 use causeway_elements::standard_router::{Interface, configuration};
 use causeway_elements::{library, optimise};
-use causeway_engine::{Options, Plan, Router};
+use causeway_engine::{Event, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use causeway_netio::pcap::Reader;
 use causeway_packet::checksum::checksum;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const FRAMES: usize = 20_000;
 
@@ -23,14 +23,16 @@ fn router(dir: &Path) -> String {
         address: [10, n, 0, 1].into(),
         prefix_len: 16,
         mac: format!("2:0:0:0:{n}:1"),
-        input: format!("FromDump({}, STOP false)", dir.join(format!("in{n}.pcap")).display()),
+        input: format!("FromDump({}, STOP true)", dir.join(format!("in{n}.pcap")).display()),
         output: format!(
             "Unqueue -> t{n} :: ToDump({}) -> Discard",
             dir.join(format!("out{n}.pcap")).display()
         ),
     };
     let routes = ["99.0.0.0/8 10.1.0.9 1".to_owned(), "0.0.0.0/0 10.0.0.9 0".to_owned()];
+    // Long after both files have ended nothing is held for neighbours any more.
     configuration(&[interface(0), interface(1)], "IPLookup", &routes)
+        + "DriverManager(wait_stop 2, wait 600s, stop);"
 }
 
 /// Pseudo-random numbers that are the same in every run.
@@ -114,17 +116,7 @@ fn run(plan: Plan, dir: &Path) -> (Vec<Vec<Vec<u8>>>, BTreeMap<String, String>) 
         router.write(&format!("arpq{n}"), "insert", &entry).unwrap();
     }
     router.resume();
-    let mut last = String::new();
-    let start = Instant::now();
-    loop {
-        std::thread::sleep(Duration::from_millis(100));
-        let now = format!("{:?}", router.counters().map(|(_, n)| n).collect::<Vec<_>>());
-        if now == last {
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_secs(120), "the router does not come to rest");
-        last = now;
-    }
+    assert_eq!(router.wait(Some(Duration::from_secs(120))), Some(Event::StopRequested { worker: 0 }));
     let mut seen = BTreeMap::new();
     for name in names.iter().filter(|n| !n.ends_with("@fused")) {
         for handler in ["drop_reasons", "count", "drops"] {
@@ -133,7 +125,7 @@ fn run(plan: Plan, dir: &Path) -> (Vec<Vec<Vec<u8>>>, BTreeMap<String, String>) 
             }
         }
     }
-    drop(router);
+    router.close().expect("the worker has ended, and written its files");
     ((0..2).map(|n| read_pcap(&dir.join(format!("out{n}.pcap")))).collect(), seen)
 }
 

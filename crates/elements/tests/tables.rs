@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const ROUTES: u32 = 300_000;
+const ROUTES: u32 = 1_000_000;
 
 fn start(text: &str) -> Router {
     let library = causeway_elements::library();
@@ -59,4 +59,33 @@ fn a_worker_forwards_while_its_table_is_filled_shown_and_emptied() {
     let lost = router.counters().filter(|(l, _)| l.name.starts_with("drop.") && l.name != "drop.discarded");
     let lost: Vec<_> = lost.filter(|(l, n)| *n > 0 && l.name != "drop.no-route").collect();
     assert!(lost.is_empty(), "{lost:?}");
+}
+
+/// What a rewriter, a switch and an ARP table know is copied for whoever wants to see it while packets pass.
+#[test]
+fn a_worker_forwards_while_what_it_has_learnt_is_shown() {
+    let router = start(
+        "FastUDPFlows(0, -1, 60, 2:0:0:0:0:1, 10.0.0.1, 2:0:0:0:0:2, 10.0.1.2, 60000, 1000000) -> Unqueue
+         -> Strip(14) -> MarkIPHeader -> nat :: UDPRewriter(keep 0 1) -> Discard; nat[1] -> Discard;
+         r :: RandomSource(LENGTH 64) -> [0] switch :: EtherSwitch; Idle -> [1] switch;
+         switch[0] -> Discard; switch[1] -> Discard;
+         Idle -> [0] arp :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1, TABLE table) -> Discard; Idle -> [1] arp; table :: ARPTable;",
+    );
+    for n in 0..10_000u32 {
+        let [_, a, b, c] = n.to_be_bytes();
+        router.write("arp", "insert", &format!("10.{a}.{b}.{c} 2:0:0:{a}:{b:x}:{c:x}")).expect("a neighbour");
+    }
+    let number = |handler: &str| router.read("nat", handler, "").expect("a number").parse::<usize>().unwrap();
+    while number("table_size") < 20_000 {
+        std::thread::yield_now();
+    }
+    for (element, lines) in [("nat", 2 * 20_000), ("switch", 1_000), ("arp", 10_000), ("table", 10_000)] {
+        let shown = || rounds(&router, || router.read(element, "table", "").expect("a table"));
+        // A worker that did it itself would have told of one round or two, whoever watches and however often.
+        let goes_on = |(rounds, table): &(usize, String)| {
+            assert!(table.lines().count() >= lines, "{element}: {} lines", table.lines().count());
+            lines < 10_000 || *rounds > 5
+        };
+        assert!((0..20).map(|_| shown()).any(|seen| goes_on(&seen)), "{element}");
+    }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Core {
     pub globals: Option<Arc<dyn Globals>>,
     /// What a write handler that has just been called says of itself, and the errors that it mentions though it succeeded.
     pub outcome: Outcome,
+    /// What a write handler has left that takes long to drop ([`Cx::dispose_of`]).
+    pub disposed: Vec<Box<dyn Send>>,
     /// What elements say while they are initialised.
     pub said: Vec<ElementWarning>,
     /// Packets dropped because the graph sent them round and round.
@@ -123,6 +125,7 @@ impl Core {
             others: None,
             globals: None,
             outcome: Outcome::default(),
+            disposed: Vec::new(),
             looped,
             swapped,
             rng,

@@ -199,19 +199,21 @@ impl Counters {
         self.lines.iter().map(|(i, l)| (l, words.get(*i).map_or(0, |w| w.load(Ordering::Relaxed))))
     }
 
-    /// Goes on from what `old` counted, for the elements that stay and for the workers themselves.
-    pub(crate) fn carry(&mut self, old: &Counters, stays: impl Fn(&str) -> bool) {
+    /// What goes on from `old`, worker by worker: the counts of elements that stay, and of the workers themselves.
+    pub(crate) fn carry(&mut self, old: &Counters, stays: impl Fn(&str) -> bool) -> Vec<Carried> {
         self.generation = old.generation + 1;
-        let values: HashMap<&Line, u64> = old.read().collect();
-        let words = self.words.words();
+        let places: HashMap<&Line, usize> = old.lines.iter().map(|(i, line)| (line, *i)).collect();
+        let none = || Carried { from: old.words.clone(), to: self.words.clone(), places: Vec::new() };
+        let mut carried: Vec<Carried> = self.used.iter().map(|_| none()).collect();
         let goes_on = |(i, line): &&(usize, Line)| {
             !self.fresh.contains(i) && (line.element.is_empty() || stays(&line.element))
         };
         for (i, line) in self.lines.iter().filter(goes_on) {
-            if let (Some(word), Some(value)) = (words.get(*i), values.get(line)) {
-                words::add(word, *value);
+            if let Some((of_worker, from)) = carried.get_mut(line.worker).zip(places.get(line)) {
+                of_worker.places.push((*from, *i));
             }
         }
+        carried
     }
 
     /// Goes on from what elements have counted before they were away; `class` says of what class one is.
@@ -225,6 +227,26 @@ impl Counters {
             let value = kept.counts.remove(&(class, line.clone())).filter(|_| !self.fresh.contains(i));
             if let Some((word, value)) = words.get(*i).zip(value) {
                 words::add(word, value);
+            }
+        }
+    }
+}
+
+/// Counters of one worker and those of its graph before that they go on from.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    from: Arc<Words>,
+    to: Arc<Words>,
+    places: Vec<(usize, usize)>,
+}
+
+impl Carried {
+    /// Adds what has been counted. To be called once, where the worker counts nothing.
+    pub fn add(&self) {
+        let (old, new) = (self.from.words(), self.to.words());
+        for &(from, to) in &self.places {
+            if let Some((word, value)) = new.get(to).zip(old.get(from)) {
+                words::add(word, value.load(Ordering::Relaxed));
             }
         }
     }
@@ -316,7 +338,7 @@ mod tests {
         let anew = new.add(0, "a", "limit", Unit::None);
         new.begin_anew(&anew);
         old.add(0, "a", "limit", Unit::None).add(7);
-        new.carry(&old, |element| element == "a");
+        new.carry(&old, |element| element == "a").iter().for_each(Carried::add);
         assert_eq!(counting.iter().map(Counter::get).collect::<Vec<_>>(), [0, 15, 0, 12]);
         assert_eq!(anew.get(), 0);
     }

@@ -344,6 +344,12 @@ impl Cx<'_> {
         (node == self.node).then_some(name)
     }
 
+    /// Hands over what takes long to drop, such as a table that a write handler has emptied: whoever wrote to that drops it, and
+    /// not the worker, unless it was an element.
+    pub fn dispose_of(&mut self, what: impl Send + 'static) {
+        self.core.disposed.push(Box::new(what));
+    }
+
     /// Asks the driver to stop the router.
     pub fn stop_driver(&mut self) {
         self.adjust_run_count(-1);

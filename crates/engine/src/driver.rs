@@ -1,9 +1,11 @@
 //! The thread of a worker: between two steps it carries out what the control side asks, and when a step finds nothing to
 //! do it spins for a while, then sleeps.
 //!
-//! Between two steps is the only place where the graph of a worker changes, so a packet sees one graph or the other.
+//! Between two steps is the only place where the graph of a worker changes, so a packet sees one graph or the other
+//! ([`crate::exchange`]).
 
 use crate::crossing::Doorbell;
+use crate::exchange::Pending;
 use crate::pulse::Pulse;
 use crate::spin::Spin;
 use crate::waiter::Waiter;
@@ -19,10 +21,15 @@ const STEPS_A_LOOK: u32 = 32;
 /// A worker that sleeps wakes at least that often, so that its pulse tells sleep from being stuck.
 const BEAT: Duration = Duration::from_millis(250);
 
+/// What is done on a worker's thread between two steps.
+pub(crate) type Task = Box<dyn FnOnce(&mut Driver) + Send>;
+
 /// What the control side asks of a worker.
 pub(crate) enum Command {
     /// Run a closure between two steps.
-    Call(Box<dyn FnOnce(&mut Driver) + Send>),
+    Call(Task),
+    /// The same, and take a step before the next command: others like it follow.
+    Piece(Task),
     /// Run tasks, timers and devices.
     Resume,
     /// Stop running them, but go on answering.
@@ -87,6 +94,8 @@ impl Drop for Farewell {
 /// A worker with its thread's means: what wakes it, what it is told, and whom it tells.
 pub(crate) struct Driver {
     pub worker: Worker,
+    /// The graph that is to follow, while there is one.
+    pub pending: Option<Pending>,
     pub doorbell: Arc<Doorbell>,
     pub commands: Receiver<Command>,
     pub events: Sender<Event>,
@@ -133,6 +142,7 @@ impl Driver {
     /// Carries out commands; blocks for them while the worker is paused. False = exit.
     fn obey(&mut self) -> bool {
         loop {
+            self.exchange();
             let command = match self.running {
                 true => match self.commands.try_recv() {
                     Ok(c) => c,
@@ -144,8 +154,16 @@ impl Driver {
                     Err(_) => return false,
                 },
             };
+            // What has its graph already may have sent it, and then means the next graph here as well.
+            self.exchange();
             match command {
                 Command::Call(f) => f(self),
+                Command::Piece(f) => {
+                    f(self);
+                    if self.running {
+                        return true;
+                    }
+                }
                 Command::Resume => {
                     self.running = true;
                 }

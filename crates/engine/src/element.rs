@@ -4,6 +4,7 @@ use crate::counters::Counter;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::ir::Program;
+use crate::pieces::Pieces;
 use crate::reception::Mechanism;
 use crate::settings::Settings;
 use crate::spec::Access;
@@ -120,6 +121,13 @@ pub trait Element: Any + Send {
     fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let _ = (arg, cx);
         Err(Error::new(format!("handler '{handler}' is not implemented")))
+    }
+
+    /// For a read handler whose answer has no bound, such as that of a table: what reads it piece by piece while packets
+    /// pass. [`Element::read`] is not asked then. The handler takes no parameters.
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        let _ = handler;
+        None
     }
 
     /// Carries out a write handler of the element's [`crate::Spec::handlers`].

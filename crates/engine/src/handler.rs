@@ -12,6 +12,7 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::measure::{Across, Unit};
 use crate::node::Node;
+use crate::pieces::Pieces;
 use crate::spec::{Access, HandlerDoc, Spec, reads};
 use std::fmt;
 
@@ -122,8 +123,31 @@ pub(crate) fn across(core: &Core, node: usize, handler: &str) -> Across {
     declared.map_or(Across::First, |h| h.across)
 }
 
-/// Reads `handler` of the element at `node`.
+/// What came of asking a read handler.
+pub(crate) enum Answer {
+    Text(String),
+    /// Its pieces are yet to be copied, by [`go_on`].
+    Pieces(Box<dyn Pieces>),
+}
+
+/// Reads `handler` of the element at `node`, all at once.
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
+    match ask(core, node, handler, arg)? {
+        Answer::Text(text) => Ok(text),
+        Answer::Pieces(mut pieces) => {
+            while go_on(core, node, &mut *pieces) {}
+            Ok(pieces.text())
+        }
+    }
+}
+
+/// Copies the next of the pieces that the element at `node` is read in; says whether there are more.
+pub(crate) fn go_on(core: &mut Core, node: usize, pieces: &mut dyn Pieces) -> bool {
+    core.activate(node, |e, cx| pieces.go_on(e, cx)).unwrap_or(false)
+}
+
+/// Asks `handler` of the element at `node`.
+pub(crate) fn ask(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<Answer, HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
     let declared = declared(core, n, handler);
@@ -137,12 +161,15 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
             return Err(HandlerError::NoParameters(full()));
         }
         if declared.is_some_and(|h| h.by_run_time) {
-            return Ok(own::read(core, node, handler));
+            return Ok(Answer::Text(own::read(core, node, handler)));
+        }
+        if let Some(pieces) = n.element.as_ref().and_then(|e| e.read_in_pieces(handler)) {
+            return Ok(Answer::Pieces(pieces));
         }
         let value = core.activate(node, |e, cx| read_element(e, handler, arg, cx));
         let value = value.ok_or(NoAnswer(core.worker))?;
         core.deliver();
-        return value.map_err(HandlerError::Failed);
+        return value.map(Answer::Text).map_err(HandlerError::Failed);
     }
     if !common {
         return Err(HandlerError::NoHandler(full()));
@@ -150,7 +177,7 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
     if !arg.is_empty() {
         return Err(HandlerError::NoParameters(full()));
     }
-    Ok(read_common(core, node, handler))
+    Ok(Answer::Text(read_common(core, node, handler)))
 }
 
 fn read_element(e: &mut dyn Element, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
@@ -219,6 +246,8 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 
 /// Writes `value` to `handler` of the element at `node`.
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
+    // Of a writer that was an element.
+    core.disposed.clear();
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
     let declared = declared(core, n, handler);

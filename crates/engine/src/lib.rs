@@ -20,7 +20,8 @@
 //! * `worker` is what one processor does, piece by piece; `driver` is the thread around it, and [`Pulse`] how anybody sees
 //!   that it is not stuck; [`simulation`] runs workers without threads, and work costs what its caller says. `devices` and
 //!   [`reception`] decide when a port's packets are taken.
-//! * [`Router`] is the control side: start, handlers, hot swap, stop. [`measure`] says what the values of handlers are
+//! * [`Router`] is the control side: start, handlers, hot swap, stop. What it asks of a worker takes the worker no longer
+//!   than a step: long tables are read in [`pieces`], a graph is made beside the one that runs. [`measure`] says what the values of handlers are
 //!   and how those of replicas make one. [`harness`] puts one element on the bench.
 //!
 //! # Invariants
@@ -56,6 +57,7 @@ mod driver;
 pub mod drops;
 mod element;
 mod error;
+mod exchange;
 mod globals;
 pub mod handler;
 pub mod harness;
@@ -67,6 +69,7 @@ mod notify;
 mod others;
 mod outside;
 mod peer;
+pub mod pieces;
 mod place;
 mod plan;
 pub mod prelude;

@@ -9,7 +9,7 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::Across;
-use crate::node::Place;
+use crate::node::{Node, Place};
 use crate::others;
 use crate::spec::Access;
 use std::sync::Arc;
@@ -75,11 +75,12 @@ impl Cx<'_> {
             let access = match &named.at {
                 At::Here(node) => handler::access(core, *node, &named.handler),
                 At::Router => core.global_access(&named.handler),
-                At::There(_, places) => {
+                At::There(name, places) => {
                     let handler = named.handler.clone();
-                    let ask =
-                        move |core: &mut Core, place: Place| handler::access(core, place.node, &handler);
-                    core.at_places(&places[..1], ask).ok().and_then(|mut answers| answers.pop().flatten())
+                    let ask = move |core: &mut Core, node: usize| handler::access(core, node, &handler);
+                    core.at_places(name, &places[..1], ask)
+                        .ok()
+                        .and_then(|mut answers| answers.pop().flatten())
                 }
             };
             Ok((named, access))
@@ -101,13 +102,14 @@ impl Cx<'_> {
         let Named { at, handler } = named;
         let done = match at {
             At::Here(node) => self.outside(me, |core| handler::read(core, *node, handler, arg)),
-            At::There(_, places) => self.outside(me, |core| {
+            At::There(name, places) => self.outside(me, |core| {
                 let (handler, arg) = (handler.clone(), arg.to_owned());
-                let ask = move |core: &mut Core, place: Place| {
-                    let across = handler::across(core, place.node, &handler);
-                    handler::read(core, place.node, &handler, &arg).map(|value| (value, across))
+                let ask = move |core: &mut Core, node: usize| {
+                    let across = handler::across(core, node, &handler);
+                    handler::read(core, node, &handler, &arg).map(|value| (value, across))
                 };
-                let answers = core.at_places(places, ask)?.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let answers =
+                    core.at_places(name, places, ask)?.into_iter().collect::<Result<Vec<_>, _>>()?;
                 let across = answers.first().map_or(Across::First, |(_, across)| *across);
                 Ok(across.combine(answers.into_iter().map(|(value, _)| value).collect()))
             }),
@@ -130,14 +132,14 @@ impl Cx<'_> {
         self.core.outcome = Outcome::default();
         let done = match (at, handler.as_str()) {
             (At::Here(node), handler) => self.outside(me, |core| handler::write(core, *node, handler, value)),
-            (At::There(_, places), _) => self.outside(me, |core| {
+            (At::There(name, places), _) => self.outside(me, |core| {
                 let (handler, value) = (handler.clone(), value.to_owned());
-                let tell = move |core: &mut Core, place: Place| {
+                let tell = move |core: &mut Core, node: usize| {
                     core.outcome = Outcome::default();
-                    let done = handler::write(core, place.node, &handler, &value);
+                    let done = handler::write(core, node, &handler, &value);
                     (done, std::mem::take(&mut core.outcome))
                 };
-                for (done, outcome) in core.at_places(places, tell)? {
+                for (done, outcome) in core.at_places(name, places, tell)? {
                     core.outcome = outcome;
                     done?;
                 }
@@ -215,23 +217,34 @@ impl Core {
         }
     }
 
-    /// Asks the same at each of these places.
+    /// Asks the same of the element called `name` at each of its places.
     fn at_places<R: Send + 'static>(
         &mut self,
+        name: &Arc<str>,
         places: &[Place],
-        ask: impl Fn(&mut Core, Place) -> R + Clone + Send + 'static,
+        ask: impl Fn(&mut Core, usize) -> R + Clone + Send + 'static,
     ) -> Result<Vec<R>, NoAnswer> {
         let mut answers = Vec::new();
         for &place in places {
+            let (ask, name) = (ask.clone(), name.clone());
+            let ask = move |core: &mut Core| ask(core, core.node_called(&name, place.node));
             answers.push(match &self.others {
                 Some(others) if place.worker != self.worker => {
-                    let ask = ask.clone();
-                    others::call(&others.clone(), place.worker, move |core| ask(core, place))?
+                    others::call(&others.clone(), place.worker, ask)?
                 }
-                _ => ask(self, place),
+                _ => ask(self),
             });
         }
         Ok(answers)
+    }
+
+    /// The node called `name`, which is `likely` unless another graph has come or is about to; of none the answer is no node.
+    fn node_called(&self, name: &str, likely: usize) -> usize {
+        let is_it = |node: &Node| *node.name == *name;
+        match self.nodes.get(likely).is_some_and(is_it) {
+            true => likely,
+            false => self.nodes.iter().position(is_it).unwrap_or(usize::MAX),
+        }
     }
 
     fn global_access(&self, name: &str) -> Option<Access> {

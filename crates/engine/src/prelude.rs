@@ -3,6 +3,7 @@
 pub use crate::handler::own::{CONFIG, TASK};
 pub use crate::ir::{Builder, Program};
 pub use crate::measure::{Across, Unit};
+pub use crate::pieces::{PIECE, Pieces, in_pieces};
 pub use crate::settings::{Configure, Settings, configured};
 pub use crate::spec::{
     Copies, Lowers, keyword, optional, reads, reads_with, reads_writes, required, rest, writes,

@@ -5,6 +5,7 @@
 mod edges;
 mod elsewhere;
 mod handlers;
+mod heirs;
 mod measure;
 mod options;
 mod swap;
@@ -21,7 +22,7 @@ use crate::core::Core;
 use crate::counters::{Counters, Kept, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
-use crate::driver::{Command, Driver, Event};
+use crate::driver::{Command, Driver, Event, Task};
 use crate::handler::NoAnswer;
 use crate::ir::Program;
 use crate::measure::Unit;
@@ -35,6 +36,7 @@ use crate::spin::Spin;
 use crate::waiter::Waiter;
 use crate::watch::meter::Meter;
 use crate::worker::Worker;
+use heirs::Keys;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -79,6 +81,9 @@ pub struct Router {
     meter: Option<Meter>,
     /// What elements have counted that are to come back ([`Router::keep_counts`]).
     kept: Kept,
+    /// What the next hot swap finds the elements by.
+    keys: Keys,
+    stood_still: Vec<Duration>,
 }
 
 impl Router {
@@ -100,6 +105,7 @@ impl Router {
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel()).unzip();
         let ways = senders.iter().cloned().zip(doorbells.iter().cloned()).collect();
         let others = others(ways, &assembly.index);
+        let keys = Keys::of(&mut assembly.cores);
         let cores = std::mem::take(&mut assembly.cores).into_iter();
         let means = waiters.into_iter().zip(doorbells).zip(senders.into_iter().zip(receivers));
         for (mut core, ((waiter, doorbell), (commands, receiver))) in cores.zip(means) {
@@ -110,6 +116,7 @@ impl Router {
             let pulse = Pulse::default();
             let driver = Driver {
                 worker: Worker::new(core, devices),
+                pending: None,
                 doorbell: doorbell.clone(),
                 commands: receiver,
                 events: event_sender.clone(),
@@ -141,6 +148,8 @@ impl Router {
             traced: 0,
             meter: None,
             kept: Kept::default(),
+            keys,
+            stood_still: vec![Duration::ZERO; workers],
         })
     }
 
@@ -331,10 +340,20 @@ impl Router {
         worker: usize,
         f: impl FnOnce(&mut Worker) -> R + Send + 'static,
     ) -> Result<R, NoAnswer> {
+        self.call_by(Command::Call, worker, |driver| f(&mut driver.worker))
+    }
+
+    /// The same, with the means of the worker's thread and by another command.
+    fn call_by<R: Send + 'static>(
+        &self,
+        command: fn(Task) -> Command,
+        worker: usize,
+        f: impl FnOnce(&mut Driver) -> R + Send + 'static,
+    ) -> Result<R, NoAnswer> {
         let (sender, receiver) = mpsc::channel();
-        let command = Command::Call(Box::new(move |driver| {
+        let command = command(Box::new(move |driver| {
             // The asker may have gone; nobody misses the answer then.
-            let _ = sender.send(f(&mut driver.worker));
+            let _ = sender.send(f(driver));
         }));
         self.send(worker, command)?;
         receiver.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))

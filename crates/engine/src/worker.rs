@@ -208,6 +208,12 @@ impl Worker {
         elements.map(|e| e.held()).sum::<usize>() + self.devices.held() + under_way
     }
 
+    /// Its graph has been replaced: its elements give back what others may take.
+    pub fn retire(&mut self) {
+        let elements = self.core.nodes.iter_mut().filter_map(|node| node.element.as_mut());
+        elements.for_each(|element| element.retire());
+    }
+
     /// A worker with the same number, clock and counters, and no elements.
     pub fn without_graph(&self) -> Worker {
         Worker::new(self.core.without_graph(), Devices::default())

@@ -50,8 +50,9 @@ const INITIAL_LEN: i32 = 64;
 /// after refusals in a row.
 const FIRST_RETRY_PACKETS: u32 = 1 << 14;
 const LAST_RETRY_PACKETS: u32 = 1 << 24;
-/// Frames that the kernel makes at a time.
-const RUN_BATCH: u32 = 256;
+/// Frames that the kernel makes at a time, a power of two. Between them the other end may take some out of its ring: that of a
+/// veth has room for 256, and a run of a whole batch at once finds it full if anything is there already.
+const RUN_BATCH: u32 = 64;
 /// Bytes of an Ethernet header: shorter packets cannot be redirected.
 const MIN_LEN: i32 = 14;
 
@@ -215,7 +216,7 @@ fn fits(len: usize) -> bool {
 fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<Code> {
     let mut a = Asm::new();
     let key = a.slot(4);
-    let (running, reject, drop) = (a.label(), a.label(), a.label());
+    let (last, running, reject, drop) = (a.label(), a.label(), a.label(), a.label());
     a.mov(Reg::R6, Reg::R1);
     // Runs come one after another on one CPU, so the index needs no atomic.
     a.map_value(Reg::R1, words.map().as_fd(), 0);
@@ -224,8 +225,15 @@ fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<C
     a.alu(Alu::Add, Reg::R3, 1);
     a.store(Size::D, Reg::R1, 0, Reg::R3);
     a.store_slot(Size::W, key, 0, Reg::R2);
-    a.jump_if(Cond::Ne, Reg::R2, 0, running);
+    // The device has been offered all frames before those that the kernel makes now.
+    a.mov(Reg::R3, Reg::R2);
+    a.alu(Alu::And, Reg::R3, RUN_BATCH as i32 - 1);
+    a.jump_if(Cond::Ne, Reg::R3, 0, running);
     a.load(Size::D, Reg::R8, Reg::R1, 16);
+    a.alu(Alu::Sub, Reg::R8, Reg::R2);
+    a.jump_if(Cond::Le, Reg::R8, RUN_BATCH as i32, last);
+    a.mov(Reg::R8, RUN_BATCH as i32);
+    a.bind(last);
     account.emit_begin(&mut a, Reg::R8, reject);
     a.bind(running);
     a.map(Reg::R1, slots.map().as_fd());

@@ -34,6 +34,7 @@ const GLOBALS: &[(&str, Access)] = &[
     ("edges", Access::Read),
     ("meter", Access::Write),
     ("held", Access::Read),
+    ("stood_still_ns", Access::Read),
     ("timewarp", Access::ReadWrite),
     ("metrics", Access::ReadParam),
     ("hotconfig", Access::Write),
@@ -127,6 +128,9 @@ impl Session {
                 lines(&mut self.router.counters().chain(ports).map(|(line, n)| line.show(n)))
             }
             "edges" => lines(&mut self.router.edges()?.iter().map(edge_line)),
+            "stood_still_ns" => {
+                lines(&mut self.router.stood_still().iter().map(|time| time.as_nanos().to_string()))
+            }
             "held" => self.router.held()?.to_string(),
             "metrics" => match metrics::Format::by_name(argument) {
                 Some(format) => metrics::text(&self.router, format)?,

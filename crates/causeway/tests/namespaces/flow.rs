@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 /// Datagrams that are sent together, and how long the sender sleeps then: so many a millisecond are sent at most.
 pub const PER_MS: u32 = 4;
 const REST: Duration = Duration::from_millis(1);
+/// How long the sender of a dense flow sleeps after each datagram: what passes in between cannot be seen.
+const SHORT_REST: Duration = Duration::from_micros(20);
 /// How long the receiver waits for one more.
 const SILENCE: Duration = Duration::from_millis(300);
 /// Where the flow goes, by version.
 const TARGETS: [&str; 2] = ["10.77.2.2:4000", "[2001:db8:2::2]:4000"];
 
-/// A flow from host `a` to host `b`, until it is ended.
+/// A flow from one host to another, until it is ended.
 pub struct Flow {
     stop: Stop,
     sent: Arc<AtomicU32>,
@@ -70,15 +72,24 @@ impl Flow {
 
     /// Begins to send, and waits until the first datagrams have come.
     pub fn of_version(net: &Net, ipv6: bool) -> Flow {
-        let target: SocketAddr = TARGETS[usize::from(ipv6)].parse().expect("an address");
+        let target = TARGETS[usize::from(ipv6)].parse().expect("an address");
+        Flow::between(net, ["a", "b"], target, (PER_MS, REST))
+    }
+
+    /// As [`Flow::start`], between other hosts, and one datagram at a time with hardly any time in between.
+    pub fn dense(net: &Net, hosts: [&str; 2], target: &str) -> Flow {
+        Flow::between(net, hosts, target.parse().expect("an address"), (1, SHORT_REST))
+    }
+
+    fn between(net: &Net, [from, to]: [&str; 2], target: SocketAddr, pace: (u32, Duration)) -> Flow {
         let stop = Arc::new(AtomicBool::new(false));
         let (sent, received) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
         let (ended, seen) = (stop.clone(), received.clone());
         // What comes before somebody listens would count as lost.
-        let socket = net.spawn("b", move || listen(target)).join().expect("a socket");
+        let socket = net.spawn(to, move || listen(target)).join().expect("a socket");
         let receiver = std::thread::spawn(move || receive(&socket, &ended, &seen));
         let (ended, number) = (stop.clone(), sent.clone());
-        let sender = net.spawn("a", move || send(target, &ended, &number));
+        let sender = net.spawn(from, move || send(target, pace, &ended, &number));
         let flow = Flow { stop: Stop(stop), sent, received, sender, receiver };
         flow.wait(10);
         flow
@@ -132,12 +143,17 @@ impl Flow {
 }
 
 /// When each was sent.
-fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instant> {
+fn send(
+    target: SocketAddr,
+    (together, rest): (u32, Duration),
+    stop: &AtomicBool,
+    number: &AtomicU32,
+) -> Vec<Instant> {
     let any = if target.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
     let socket = UdpSocket::bind(any).expect("bind");
     let mut times = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        for _ in 0..PER_MS {
+        for _ in 0..together {
             let n = times.len() as u32;
             // With the error of an earlier one this one was not sent: the next has its number.
             if socket.send_to(&n.to_be_bytes(), target).is_ok() {
@@ -145,7 +161,7 @@ fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instan
                 number.store(n + 1, Ordering::Relaxed);
             }
         }
-        std::thread::sleep(REST);
+        std::thread::sleep(rest);
     }
     times
 }

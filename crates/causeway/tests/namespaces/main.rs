@@ -36,6 +36,7 @@ mod run_driver_ways;
 mod running;
 mod service_manager;
 mod settings;
+mod swaps;
 mod tcx;
 mod throughput;
 mod transfer;

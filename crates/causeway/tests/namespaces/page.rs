@@ -5,6 +5,7 @@ use crate::flow::{Account, PER_MS};
 use crate::hold::Hold;
 use crate::net::Net;
 use crate::offloads::offloads;
+use crate::swaps;
 use crate::throughput;
 use rustix::process::Signal;
 use std::fmt::Write;
@@ -55,6 +56,19 @@ fn pauses(what: &str, thread: Option<&str>) -> String {
     row(what, "1 000", &accounts)
 }
 
+/// What hot swaps cost.
+fn hot_swaps() -> String {
+    "\n## Hot swaps\n\n\
+     Two workers pass on a flow each, of single datagrams some tens of microseconds apart, and the graph is replaced by \
+     one that has other elements on one of them. Silence is the longest time between two arrivals, without a hot swap \
+     and with one: what else the machine does is in both. How long a worker stood still it says itself. Times are in \
+     microseconds; the aim is 1 000 for a worker that the swap is not about.\n\n\
+     | worker | hot swaps | lost | silence without, median | worst | silence with, median | worst | stood still, median | worst |\n\
+     |---|---|---|---|---|---|---|---|---|\n"
+        .to_owned()
+        + &swaps::table(rounds())
+}
+
 fn machine() -> String {
     let cpus = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let names = || cpus.lines().filter_map(|l| l.strip_prefix("model name")?.split_once(": "));
@@ -91,6 +105,7 @@ fn page() {
     text += &pauses("kill -STOP", None);
     text += &pauses("a worker hangs", Some("worker-0"));
     text += &pauses("the follower of the routes hangs", Some("kernel"));
+    text += &hot_swaps();
     let _ = write!(
         text,
         "\n## TCP and UDP between hosts\n\n\
@@ -111,4 +126,10 @@ fn page() {
              little is lost.\n";
     print!("{text}");
     std::fs::write(PAGE, text).expect("written");
+}
+
+#[test]
+#[ignore = "as long as twenty hot swaps take; part of the page"]
+fn hot_swaps_alone() {
+    print!("{}", hot_swaps());
 }

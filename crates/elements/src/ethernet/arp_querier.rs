@@ -2,10 +2,11 @@
 
 use super::ether_encap::lower_encap;
 use super::header_cache::{Header, HeaderCache};
-use super::neighbour_table::{Found, Limits};
-use super::neighbours::{Neighbours, Shared};
+use super::neighbour_table::{Found, Limits, WALK_INTERVAL_NS, lines};
+use super::neighbours::{Home, Neighbours};
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
+use causeway_lang::args::split_args;
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
 
@@ -84,6 +85,7 @@ pub(crate) static SPEC: Spec = Spec {
               -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
     see: &["ARPTable", "ARPResponder", "EtherEncap"],
     heard_by_all: &[1],
+    lives_with: table,
     build,
     lowers: Lowers::Straight,
     ..Spec::DEFAULT
@@ -111,9 +113,6 @@ const UNANSWERED: usize = 2;
 /// How long a neighbour may take to answer, if its packets can be returned.
 const PATIENCE_NS: u64 = 3_000_000_000;
 
-/// Time between two searches for expired and unanswering entries, at least.
-const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
-
 struct ArpQuerier {
     ip: Ipv4Addr,
     prefix_len: u8,
@@ -121,12 +120,16 @@ struct ArpQuerier {
     broadcast: Ipv4Addr,
     broadcast_poll: bool,
     poll_timeout_ns: u64,
-    table: Shared,
-    /// Whether the table is an ARPTable's.
-    shares: bool,
+    table: Home,
     cache: HeaderCache,
     queries: u64,
     responses: u64,
+}
+
+/// The ARPTable that a configuration names.
+fn table(config: &str) -> Vec<String> {
+    let named = |argument: &String| Some(argument.strip_prefix("TABLE ")?.trim().to_owned());
+    split_args(config).iter().filter_map(named).collect()
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -144,13 +147,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     };
     conf.finish()?;
     let cache = HeaderCache::new();
-    let shares = shared.is_some();
     let table = match shared {
-        Some(name) => Neighbours::of(conf, &name, &cache).map_err(|why| {
+        Some(name) => Home::named(conf, &name).map_err(|why| {
             conf.error(why);
             Invalid
         })?,
-        None => Neighbours::own(limits, cache.clone()),
+        None => Home::Own(Box::new(Neighbours::new(limits))),
     };
     let prefix = prefix.ok_or(Invalid)?;
     let network = (prefix.len < 31).then(|| Ipv4Addr::from(u32::from(prefix.address) | !prefix.mask()));
@@ -162,7 +164,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         broadcast_poll,
         poll_timeout_ns: limits.poll_timeout_ns,
         table,
-        shares,
         cache,
         queries: 0,
         responses: 0,
@@ -203,7 +204,7 @@ impl ArpQuerier {
 
     /// What the cache does not know.
     #[cold]
-    fn resolve(&mut self, packet: Packet, dst: u32, now_ns: u64, cx: &mut Cx<'_>) -> Option<Packet> {
+    fn resolve(&mut self, mut packet: Packet, dst: u32, now_ns: u64, cx: &mut Cx<'_>) -> Option<Packet> {
         let ip = Ipv4Addr::from(dst);
         let (mac, until_ns) = if ip.is_unspecified() {
             cx.drop(Reason::NoDestination, packet);
@@ -213,21 +214,24 @@ impl ArpQuerier {
         } else if ip.is_multicast() {
             (MacAddr::from_ipv4_multicast(ip), u64::MAX)
         } else {
-            let mut table = self.table.lock();
-            table.limits.poll_timeout_ns = self.poll_timeout_ns;
-            let found = table.find(ip, now_ns);
-            drop(table);
-            match found {
-                Found::Known { mac, until_ns, poll } => {
+            let (poll_timeout_ns, stamp_ns) = (self.poll_timeout_ns, packet.timestamp_ns());
+            let look = |table: &mut Neighbours| {
+                table.limits.poll_timeout_ns = poll_timeout_ns;
+                match table.find(ip, now_ns) {
+                    Found::Known { mac, until_ns, poll } => Ok((mac, until_ns, poll, packet)),
+                    Found::Unknown => Err(table.wait(ip, packet, now_ns)),
+                }
+            };
+            match self.table.with(cx, look).unwrap_or(Err((false, 1))) {
+                Ok((mac, until_ns, poll, known)) => {
                     if poll {
                         let to = if self.broadcast_poll { MacAddr::BROADCAST } else { mac };
-                        self.query(ip, to, packet.timestamp_ns(), cx);
+                        self.query(ip, to, stamp_ns, cx);
                     }
+                    packet = known;
                     (mac, until_ns)
                 }
-                Found::Unknown => {
-                    let stamp_ns = packet.timestamp_ns();
-                    let (ask, dropped) = self.table.lock().wait(ip, packet, now_ns);
+                Err((ask, dropped)) => {
                     cx.count_drops(Reason::Full, dropped as u64);
                     if ask {
                         self.query(ip, MacAddr::BROADCAST, stamp_ns, cx);
@@ -282,7 +286,8 @@ impl ArpQuerier {
     fn learn(&mut self, ip: Ipv4Addr, mac: MacAddr, wanted: bool, cx: &mut Cx<'_>) -> bool {
         let now_ns = cx.now_ns();
         let header = self.header_to(mac);
-        let Some((packets, dropped)) = self.table.lock().learn(ip, mac, wanted, now_ns) else { return false };
+        let learnt = self.table.with(cx, |table| table.learn(ip, mac, wanted, now_ns)).flatten();
+        let Some((packets, dropped)) = learnt else { return false };
         cx.count_drops(Reason::Full, dropped as u64);
         for packet in packets {
             if let Some(packet) = encapsulate(packet, header, cx) {
@@ -295,20 +300,23 @@ impl ArpQuerier {
     fn expire(&mut self, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
         // An ARPTable does it by itself.
-        let (dropped, next_ns) = if self.shares { (0, None) } else { self.table.lock().expire(now_ns) };
+        let soonest_ns = now_ns + WALK_INTERVAL_NS;
+        let expired = self.table.own().map(|table| table.expire(now_ns));
+        let (dropped, mut next_ns) = expired.unwrap_or((0, soonest_ns));
         cx.count_drops(Reason::Expired, dropped as u64);
-        let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
-        let mut next_ns = next_ns.unwrap_or(soonest_ns).max(soonest_ns);
         if cx.connected(UNANSWERED) {
             self.give_up(now_ns, cx);
-            next_ns = soonest_ns;
+            next_ns = next_ns.min(soonest_ns);
         }
         cx.set_timer(0, next_ns);
     }
 
     /// Returns the packets whose neighbours have not answered for long, and asks the others again.
     fn give_up(&mut self, now_ns: u64, cx: &mut Cx<'_>) {
-        let (packets, asked) = self.table.lock().unanswered(now_ns.saturating_sub(PATIENCE_NS), now_ns);
+        let first_ns = now_ns.saturating_sub(PATIENCE_NS);
+        let Some((packets, asked)) = self.table.with(cx, |table| table.unanswered(first_ns, now_ns)) else {
+            return;
+        };
         packets.into_iter().for_each(|packet| cx.emit(UNANSWERED, packet));
         asked.into_iter().for_each(|ip| self.query(ip, MacAddr::BROADCAST, now_ns, cx));
     }
@@ -316,9 +324,11 @@ impl ArpQuerier {
 
 impl Element for ArpQuerier {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
-        if !self.shares && self.table.lock().limits.timeout_ns > 0 || cx.connected(UNANSWERED) {
+        self.table.find(&self.cache, cx)?;
+        let expires = self.table.own().is_some_and(|table| table.limits.timeout_ns > 0);
+        if expires || cx.connected(UNANSWERED) {
             let now_ns = cx.now_ns();
-            cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
+            cx.set_timer(0, now_ns + WALK_INTERVAL_NS);
         }
         Ok(())
     }
@@ -360,18 +370,29 @@ impl Element for ArpQuerier {
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let dropped: u64 = KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum();
+        let mut of_table = |number: &mut dyn FnMut(&Neighbours) -> u64| {
+            self.table.with(cx, |table| number(table)).unwrap_or_default().to_string()
+        };
         Ok(match handler {
             "ipaddr" => self.ip.to_string(),
             "broadcast" => self.broadcast.to_string(),
-            "table" => self.table.lock().text(cx.now_ns()),
             "stats" => format!("{dropped} packets killed\n{} ARP queries sent\n", self.queries),
             "queries" => self.queries.to_string(),
             "responses" => self.responses.to_string(),
             "drops" => dropped.to_string(),
-            "count" => self.table.lock().len().to_string(),
-            "evictions" => self.table.lock().evicted().to_string(),
-            _ => self.table.lock().held().to_string(),
+            "count" => of_table(&mut |table| table.len() as u64),
+            "evictions" => of_table(&mut |table| table.evicted()),
+            _ => of_table(&mut |table| table.held() as u64),
         })
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        let mut last = None;
+        let copy = move |e: &mut ArpQuerier, to: &mut _, cx: &mut Cx<'_>| {
+            let now_ns = cx.now_ns();
+            e.table.with(cx, |table| table.copy(&mut last, now_ns, to)).unwrap_or(false)
+        };
+        (handler == "table").then(|| in_pieces(copy, lines))
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
@@ -391,21 +412,25 @@ impl Element for ArpQuerier {
             }
             "delete" => {
                 let ip = cx.value(handler, value)?;
-                let (there, dropped) = self.table.lock().forget(ip);
+                let (there, dropped) = self.table.with(cx, |table| table.forget(ip)).unwrap_or_default();
                 cx.count_drops(Reason::Deleted, dropped as u64);
                 if !there {
                     return Err(Error::new(format!("delete: no entry for {ip}")));
                 }
             }
-            _ => cx.count_drops(Reason::Deleted, self.table.lock().clear() as u64),
+            _ => {
+                let Some((dropped, entries)) = self.table.with(cx, Neighbours::clear) else { return Ok(()) };
+                cx.count_drops(Reason::Deleted, dropped as u64);
+                cx.dispose_of(entries);
+            }
         }
         Ok(())
     }
 
     fn take_settings(&mut self, new: &mut dyn Element, _cx: &mut Cx<'_>) {
         if let Some(new) = new.downcast_mut::<ArpQuerier>() {
-            if !self.shares && !new.shares {
-                self.table.lock().limits = new.table.lock().limits;
+            if let Some((table, new)) = self.table.own().zip(new.table.own()) {
+                table.limits = new.limits;
             }
             self.poll_timeout_ns = new.poll_timeout_ns;
             (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
@@ -415,14 +440,15 @@ impl Element for ArpQuerier {
     }
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<ArpQuerier>().filter(|old| !old.shares && !self.shares) {
-            let dropped = self.table.lock().take_over(&mut old.table.lock());
+        let old = old.downcast_mut::<ArpQuerier>().and_then(|old| old.table.own());
+        if let Some((table, old)) = self.table.own().zip(old) {
+            let dropped = table.take_over(old);
             cx.count_drops(Reason::Full, dropped as u64);
         }
     }
 
     fn held(&self) -> usize {
-        if self.shares { 0 } else { self.table.lock().held() }
+        if let Home::Own(table) = &self.table { table.held() } else { 0 }
     }
 }
 

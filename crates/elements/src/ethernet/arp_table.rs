@@ -1,8 +1,8 @@
 //! ARPTable.
 
 use super::arp_querier::inserted;
-use super::neighbour_table::Limits;
-use super::neighbours::{Neighbours, Shared};
+use super::neighbour_table::{Limits, WALK_INTERVAL_NS, lines};
+use super::neighbours::{Neighbours, note};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
 
@@ -58,56 +58,64 @@ drop_reasons! {
 
 /// The only timer: entries that are too old.
 const EXPIRY: u32 = 0;
-/// Time between two searches for such, at least.
-const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
 
-struct SharedTable(Shared);
+pub(super) struct SharedTable(pub Neighbours);
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let limits = Limits::keywords(conf);
     conf.finish()?;
-    Ok(Box::new(SharedTable(Neighbours::named(conf, limits)?)))
+    note(conf);
+    Ok(Box::new(SharedTable(Neighbours::new(limits))))
 }
 
 impl Element for SharedTable {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
-        if self.0.lock().limits.timeout_ns > 0 {
+        if self.0.limits.timeout_ns > 0 {
             let now_ns = cx.now_ns();
-            cx.set_timer(EXPIRY, now_ns + EXPIRY_INTERVAL_NS);
+            cx.set_timer(EXPIRY, now_ns + WALK_INTERVAL_NS);
         }
         Ok(())
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
-        let (dropped, next_ns) = self.0.lock().expire(now_ns);
+        let (dropped, next_ns) = self.0.expire(now_ns);
         cx.count_drops(Reason::Expired, dropped as u64);
-        let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
-        cx.set_timer(EXPIRY, next_ns.unwrap_or(soonest_ns).max(soonest_ns));
+        cx.set_timer(EXPIRY, next_ns);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
-        let table = self.0.lock();
+        let table = &self.0;
         Ok(match handler {
-            "table" => table.text(cx.now_ns()),
             "drops" => cx.dropped().to_string(),
             "count" => table.len().to_string(),
             _ => table.held().to_string(),
         })
     }
 
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        let mut last = None;
+        let copy =
+            move |e: &mut SharedTable, to: &mut _, cx: &mut Cx<'_>| e.0.copy(&mut last, cx.now_ns(), to);
+        (handler == "table").then(|| in_pieces(copy, lines))
+    }
+
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let dropped = match handler {
             "insert" => {
                 let (ip, mac) = inserted(value, cx)?;
-                let learnt = self.0.lock().learn(ip, mac, true, cx.now_ns());
+                let learnt = self.0.learn(ip, mac, true, cx.now_ns());
                 learnt.map_or(0, |(packets, dropped)| packets.count() + dropped)
             }
             "delete" => {
                 let ip = cx.value(handler, value)?;
-                self.0.lock().forget(ip).1
+                self.0.forget(ip).1
             }
-            _ => self.0.lock().clear(),
+            _ => {
+                let (dropped, entries) = self.0.clear();
+                cx.dispose_of(entries);
+                dropped
+            }
         };
         cx.count_drops(Reason::Deleted, dropped as u64);
         Ok(())
@@ -115,12 +123,12 @@ impl Element for SharedTable {
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<SharedTable>() {
-            let dropped = self.0.lock().take_over(&mut old.0.lock());
+            let dropped = self.0.take_over(&mut old.0);
             cx.count_drops(Reason::Deleted, dropped as u64);
         }
     }
 
     fn held(&self) -> usize {
-        self.0.lock().held()
+        self.0.held()
     }
 }

@@ -143,25 +143,26 @@ impl EtherSwitch {
         cx.last_output_first();
         Verdict::Out(last)
     }
+}
 
-    /// The addresses in the order in which Click shows them: that of a hash table with chains.
-    fn shown(&self) -> Vec<(u128, usize)> {
-        let entries = self.table.iter().map(|(id, place)| (place.number, self.table.keys(id)[0], place.port));
-        let mut entries: Vec<_> = entries.collect();
-        entries.sort_unstable();
-        let mut buckets = vec![Vec::new(); 63];
-        for (i, &(_, key, port)) in entries.iter().enumerate() {
-            let n = buckets.len();
-            buckets[click_hash(key) % n].insert(0, (key, port));
-            if i + 1 > 2 * n {
-                let old = std::mem::replace(&mut buckets, vec![Vec::new(); 2 * n + 1]);
-                for (key, port) in old.into_iter().flatten() {
-                    buckets[click_hash(key) % (2 * n + 1)].insert(0, (key, port));
-                }
+/// An address as it is copied: how many were noted before it, and its port.
+type Noted = (u64, u128, usize);
+
+/// The addresses, in the order in which Click shows them: that of a hash table with chains.
+fn lines(mut entries: Vec<Noted>) -> String {
+    entries.sort_unstable();
+    let mut buckets = vec![Vec::new(); 63];
+    for (i, &(_, key, port)) in entries.iter().enumerate() {
+        let n = buckets.len();
+        buckets[click_hash(key) % n].insert(0, (key, port));
+        if i + 1 > 2 * n {
+            let old = std::mem::replace(&mut buckets, vec![Vec::new(); 2 * n + 1]);
+            for (key, port) in old.into_iter().flatten() {
+                buckets[click_hash(key) % (2 * n + 1)].insert(0, (key, port));
             }
         }
-        buckets.into_iter().flatten().collect()
     }
+    buckets.into_iter().flatten().map(|(key, port)| format!("{} {port}\n", address(key))).collect()
 }
 
 /// The number by which Click's table is ordered, of the address as it lies in memory.
@@ -195,9 +196,18 @@ impl Element for EtherSwitch {
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "timeout" => self.timeout_s.to_string(),
-            "evicted" => self.evicted.to_string(),
-            _ => self.shown().into_iter().map(|(key, port)| format!("{} {port}\n", address(key))).collect(),
+            _ => self.evicted.to_string(),
         })
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        let mut place = 0;
+        let copy = move |e: &mut EtherSwitch, to: &mut Vec<Noted>, _: &mut Cx<'_>| {
+            let (entries, more) = e.table.walk(&mut place, PIECE);
+            to.extend(entries.map(|(id, noted)| (noted.number, e.table.keys(id)[0], noted.port)));
+            more
+        };
+        (handler == "table").then(|| in_pieces(copy, lines))
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {

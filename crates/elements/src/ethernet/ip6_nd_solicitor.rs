@@ -1,7 +1,7 @@
 //! IP6NDSolicitor.
 
 use super::nd_message::{frame, group_mac, message, solicited_node};
-use super::neighbour_table::{Found, Limits, NdTable};
+use super::neighbour_table::{Found, Limits, NdTable, Shown, WALK_INTERVAL_NS};
 use causeway_engine::measure::Across;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Ether;
@@ -62,9 +62,6 @@ drop_reasons! {
 /// Reasons for which IPv6 packets are dropped.
 const KILLED: [Reason; 5] =
     [Reason::Full, Reason::Expired, Reason::Deleted, Reason::NoDestination, Reason::NoHeadroom];
-
-/// Time between two searches for expired entries.
-const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
 
 const LIMITS: Limits = Limits {
     packets: 2_048,
@@ -169,7 +166,7 @@ impl Solicitor {
 impl Element for Solicitor {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         let now_ns = cx.now_ns();
-        cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
+        cx.set_timer(0, now_ns + WALK_INTERVAL_NS);
         Ok(())
     }
 
@@ -185,21 +182,14 @@ impl Element for Solicitor {
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
-        let (dropped, _) = self.table.expire(now_ns);
+        let (dropped, next_ns) = self.table.expire(now_ns);
         cx.count_drops(Reason::Expired, dropped as u64);
-        cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
+        cx.set_timer(0, next_ns);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
         let drops = || KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum::<u64>();
         Ok(match handler {
-            "table" => {
-                let line = |ip, mac: Option<MacAddr>| {
-                    let shown = Ether(mac.unwrap_or(MacAddr::ZERO).0);
-                    format!("{ip} {} {shown}\n", u8::from(mac.is_some()))
-                };
-                self.table.list().into_iter().map(|(ip, n)| line(ip, n.mac)).collect()
-            }
             "stats" => {
                 format!("{} packets killed\n{} ND Solicitation Message sent\n", drops(), self.queries)
             }
@@ -209,9 +199,21 @@ impl Element for Solicitor {
         })
     }
 
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        let line = |Shown { ip, mac, .. }: Shown<Ipv6Addr>| {
+            format!("{ip} {} {}\n", u8::from(mac.is_some()), Ether(mac.unwrap_or(MacAddr::ZERO).0))
+        };
+        let show = move |neighbours: Vec<_>| neighbours.into_iter().map(line).collect();
+        let mut last = None;
+        let copy =
+            move |e: &mut Solicitor, to: &mut _, cx: &mut Cx<'_>| e.table.copy(&mut last, cx.now_ns(), to);
+        (handler == "table").then(|| in_pieces(copy, show))
+    }
+
     fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
-        let dropped = self.table.clear();
+        let (dropped, entries) = self.table.clear();
         cx.count_drops(Reason::Deleted, dropped as u64);
+        cx.dispose_of(entries);
         Ok(())
     }
 

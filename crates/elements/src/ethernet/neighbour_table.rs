@@ -7,14 +7,18 @@
 //! Times are in nanoseconds.
 
 use causeway_engine::Conf;
+use causeway_engine::pieces::PIECE;
 use causeway_engine::value::{Ether, Nanoseconds};
 use causeway_packet::Packet;
 use causeway_packet::wire::MacAddr;
-use std::collections::{HashMap, VecDeque};
-use std::fmt::{Debug, Display};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Debug;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Bound;
 
+/// Time between two walks that look for entries that are too old, at least, and between two parts of a walk.
+pub(super) const WALK_INTERVAL_NS: u64 = 1_000_000_000;
+const PART_INTERVAL_NS: u64 = 1_000_000;
 /// Time that must pass between two queries for one address.
 pub(super) const QUERY_INTERVAL_NS: u64 = 100_000_000;
 /// The same once so many queries were not answered, each of which would ask all of the network.
@@ -57,11 +61,11 @@ impl Limits {
 
 /// One neighbour.
 #[derive(Debug)]
-pub(super) struct Neighbour {
+struct Neighbour {
     /// `None` until it has answered.
-    pub(super) mac: Option<MacAddr>,
+    mac: Option<MacAddr>,
     /// When it answered last, or was first asked for.
-    pub(super) since_ns: u64,
+    since_ns: u64,
     asked_ns: Option<u64>,
     /// Queries since it answered last, as far as they matter.
     unanswered: u8,
@@ -106,7 +110,7 @@ pub(super) enum Found {
 }
 
 /// What neighbours are known by.
-pub(super) trait Address: Copy + Ord + Hash + Display + Debug {}
+pub(super) trait Address: Copy + Ord + Debug + Send + 'static {}
 
 impl Address for Ipv4Addr {}
 impl Address for Ipv6Addr {}
@@ -116,25 +120,58 @@ pub(super) type ArpTable = Table<Ipv4Addr>;
 /// Neighbours of neighbour discovery.
 pub(super) type NdTable = Table<Ipv6Addr>;
 
+/// A neighbour, as it is shown.
+pub(super) struct Shown<A> {
+    pub(super) ip: A,
+    pub(super) mac: Option<MacAddr>,
+    age_ns: u64,
+}
+
+/// Neighbours of ARP, a line each: address, 1 if known, Ethernet address, age in seconds.
+pub(super) fn lines(neighbours: Vec<Shown<Ipv4Addr>>) -> String {
+    let line = |Shown { ip, mac, age_ns }: Shown<Ipv4Addr>| {
+        let (known, mac) = (u8::from(mac.is_some()), Ether(mac.unwrap_or(MacAddr::BROADCAST).0));
+        format!("{ip} {known} {mac} {:.6}\n", age_ns as f64 / 1e9)
+    };
+    neighbours.into_iter().map(line).collect()
+}
+
+/// A walk over all entries that looks for those that are too old.
+#[derive(Debug)]
+struct Walk<A> {
+    /// The last one that it has come to.
+    last: Option<A>,
+    /// When the first of those that it has come to will be too old.
+    next_ns: Option<u64>,
+}
+
+impl<A> Default for Walk<A> {
+    fn default() -> Self {
+        Walk { last: None, next_ns: None }
+    }
+}
+
 /// Neighbours by address.
 #[derive(Debug)]
 pub(super) struct Table<A> {
     pub(super) limits: Limits,
-    entries: HashMap<A, Neighbour>,
+    entries: BTreeMap<A, Neighbour>,
     /// Entries by worth, oldest first, with their stamps.
     ages: [VecDeque<(u64, A)>; WORTHS],
     /// Packets in the order in which they came, by serial number; those that left are skipped.
     order: VecDeque<(u64, A)>,
     serial: u64,
     held: usize,
+    walk: Walk<A>,
     /// Entries that made room for others, ever.
     evicted: u64,
 }
 
 impl<A: Address> Table<A> {
     pub(super) fn new(limits: Limits) -> Self {
-        let (entries, order) = (HashMap::new(), VecDeque::new());
-        Table { limits, entries, ages: Default::default(), order, serial: 0, held: 0, evicted: 0 }
+        let (entries, order) = (BTreeMap::new(), VecDeque::new());
+        let (ages, walk) = Default::default();
+        Table { limits, entries, ages, order, serial: 0, held: 0, walk, evicted: 0 }
     }
 
     /// Packets held.
@@ -152,22 +189,16 @@ impl<A: Address> Table<A> {
         self.evicted
     }
 
-    /// Neighbours, by address, a line each: address, 1 if known, Ethernet address, age in seconds.
-    pub(super) fn text(&self, now_ns: u64) -> String {
-        let mut text = String::new();
-        for (ip, n) in self.list() {
-            let mac = Ether(n.mac.unwrap_or(MacAddr::BROADCAST).0);
-            let age_s = now_ns.saturating_sub(n.since_ns) as f64 / 1e9;
-            text += &format!("{ip} {} {mac} {age_s:.6}\n", n.mac.is_some() as u8);
-        }
-        text
-    }
-
-    /// Neighbours, by address.
-    pub(super) fn list(&self) -> Vec<(A, &Neighbour)> {
-        let mut list: Vec<_> = self.entries.iter().map(|(ip, n)| (*ip, n)).collect();
-        list.sort_by_key(|(ip, _)| *ip);
-        list
+    /// Copies some neighbours, by address, on from the `last` one that was copied; says whether there may be more.
+    pub(super) fn copy(&self, last: &mut Option<A>, now_ns: u64, to: &mut Vec<Shown<A>>) -> bool {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let shown = |(&ip, n): (&A, &Neighbour)| {
+            let age_ns = now_ns.saturating_sub(n.since_ns);
+            Shown { ip, mac: n.mac, age_ns }
+        };
+        to.extend(self.entries.range((from, Bound::Unbounded)).take(PIECE).map(shown));
+        *last = to.last().map(|shown| shown.ip).or(*last);
+        to.len() == PIECE
     }
 
     /// The Ethernet address of `ip`, if there is an entry, and if it has answered.
@@ -287,38 +318,43 @@ impl<A: Address> Table<A> {
         (true, old.packets.len())
     }
 
-    /// Forgets everything; returns how many packets waited.
-    pub(super) fn clear(&mut self) -> usize {
-        self.entries.clear();
+    /// Forgets everything; returns how many packets waited, and what is left of the entries, which takes long to drop.
+    pub(super) fn clear(&mut self) -> (usize, impl Send + use<A>) {
         self.ages.iter_mut().for_each(VecDeque::clear);
         self.order.clear();
-        std::mem::take(&mut self.held)
+        (std::mem::take(&mut self.held), std::mem::take(&mut self.entries))
     }
 
-    /// Forgets what is too old. Returns how many packets waited for it, and when the next entry will be too old.
-    pub(super) fn expire(&mut self, now_ns: u64) -> (usize, Option<u64>) {
-        let timeout_ns = self.limits.timeout_ns;
-        let held = self.held;
-        let mut next: Option<u64> = None;
-        let left = &mut self.held;
-        self.entries.retain(|_, n| {
-            let expiry_ns = after(n.since_ns, timeout_ns);
-            if expiry_ns <= now_ns {
-                *left -= n.packets.len();
-                return false;
+    /// Forgets what is too old among the next entries of a walk over all. Returns how many packets waited for that, and when to
+    /// go on.
+    pub(super) fn expire(&mut self, now_ns: u64) -> (usize, u64) {
+        let Table { limits, entries, walk, .. } = self;
+        let from = walk.last.map_or(Bound::Unbounded, Bound::Excluded);
+        let (mut gone, mut looked) = (Vec::new(), 0);
+        for (&ip, n) in entries.range((from, Bound::Unbounded)).take(PIECE) {
+            looked += 1;
+            walk.last = Some(ip);
+            match after(n.since_ns, limits.timeout_ns) {
+                expiry_ns if expiry_ns <= now_ns => gone.push(ip),
+                expiry_ns => walk.next_ns = Some(walk.next_ns.map_or(expiry_ns, |at| at.min(expiry_ns))),
             }
-            next = Some(next.map_or(expiry_ns, |at| at.min(expiry_ns)));
-            true
-        });
-        (held - self.held, next)
+        }
+        let dropped = gone.into_iter().map(|ip| self.forget(ip).1).sum();
+        if looked == PIECE {
+            return (dropped, now_ns + PART_INTERVAL_NS);
+        }
+        let soonest_ns = now_ns + WALK_INTERVAL_NS;
+        let walk = std::mem::take(&mut self.walk);
+        (dropped, walk.next_ns.map_or(soonest_ns, |next_ns| next_ns.max(soonest_ns)))
     }
 
     /// Gives up neighbours that packets wait for and that were first asked for at `first_ns` or before. Returns these
     /// packets, and the others of such neighbours that may be asked again now, and then are taken to be.
     pub(super) fn unanswered(&mut self, first_ns: u64, now_ns: u64) -> (Vec<Packet>, Vec<A>) {
-        let waiting = self.entries.iter().filter(|(_, n)| !n.packets.is_empty());
+        let waited_for: BTreeSet<A> = self.order.iter().map(|(_, ip)| *ip).collect();
+        let waiting = |ip| self.entries.get(&ip).filter(|n| !n.packets.is_empty()).map(|n| (ip, n.since_ns));
         let (gone, mut asked): (Vec<_>, Vec<_>) =
-            waiting.map(|(ip, n)| (*ip, n.since_ns)).partition(|(_, since_ns)| *since_ns <= first_ns);
+            waited_for.into_iter().filter_map(waiting).partition(|(_, since_ns)| *since_ns <= first_ns);
         let gone = gone.into_iter().filter_map(|(ip, _)| self.entries.remove(&ip));
         let packets: Vec<Packet> = gone.flat_map(|n| n.packets).map(|(_, packet)| packet).collect();
         self.held -= packets.len();

@@ -1,13 +1,16 @@
 //! A table of neighbours with the headers that were made from it, which several ARPQueriers may share.
+//!
+//! One element has it: the querier itself, or the ARPTable that it names, on the same worker. Elements run one after the
+//! other there, so whoever works on the table asks the run-time for the element that has it, and no lock is needed.
 
+use super::arp_table::SharedTable;
 use super::header_cache::HeaderCache;
 use super::neighbour_table::{ArpTable, Limits};
-use causeway_engine::{Conf, Error, Invalid};
+use causeway_engine::{Conf, Cx, Error, Peer};
 use causeway_packet::Packet;
 use causeway_packet::wire::MacAddr;
 use std::net::Ipv4Addr;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The table, and the caches of all who send by it: what the table forgets or learns anew, they forget.
 pub(super) struct Neighbours {
@@ -15,51 +18,72 @@ pub(super) struct Neighbours {
     caches: Vec<HeaderCache>,
 }
 
-/// A table that elements of one worker have in common. These run one after the other, so nobody ever waits for the lock;
-/// and it is not taken for packets whose headers are in the cache.
-#[derive(Clone)]
-pub(super) struct Shared(Arc<Mutex<Neighbours>>);
-
-impl Shared {
-    #[allow(clippy::disallowed_methods, reason = "never waited for: all who share a table run on one worker")]
-    pub fn lock(&self) -> MutexGuard<'_, Neighbours> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Where an element's table is.
+pub(super) enum Home {
+    /// In the element itself.
+    Own(Box<Neighbours>),
+    /// In the ARPTable of this name, which is looked up when the element is initialised.
+    Named(String),
+    /// There.
+    At(Peer),
 }
 
-/// Where elements find the table of the ARPTable called `name`.
+/// What ARPTables are noted by while elements are configured.
 fn key(name: &str, worker: usize) -> String {
     format!("neighbours of {name} on worker {worker}")
 }
 
-impl Neighbours {
-    /// A table whose user has `cache`.
-    pub fn own(limits: Limits, cache: HeaderCache) -> Shared {
-        Shared(Arc::new(Mutex::new(Neighbours { table: ArpTable::new(limits), caches: vec![cache] })))
-    }
+/// Notes that there is an ARPTable: the element that is configured.
+pub(super) fn note(conf: &mut Conf<'_>) {
+    let key = key(conf.name(), conf.worker());
+    conf.env.shared(&key, || ());
+}
 
-    /// A table that others find by the name of the element that is configured.
-    pub fn named(conf: &mut Conf<'_>, limits: Limits) -> Result<Shared, Invalid> {
-        let key = key(conf.name(), conf.worker());
-        let table =
-            || Shared(Arc::new(Mutex::new(Neighbours { table: ArpTable::new(limits), caches: Vec::new() })));
-        conf.env.shared(&key, table).map(|shared| (*shared).clone()).ok_or(Invalid)
-    }
-
-    /// The table of the ARPTable called `name`, for an element that has `cache`.
-    pub fn of(conf: &Conf<'_>, name: &str, cache: &HeaderCache) -> Result<Shared, Error> {
+impl Home {
+    /// The ARPTable that the element which is configured calls `name`.
+    pub fn named(conf: &Conf<'_>, name: &str) -> Result<Home, Error> {
         let mut scope = &conf.name()[..];
         loop {
             scope = scope.rfind('/').map_or("", |i| &scope[..i]);
             let full = if scope.is_empty() { name.to_owned() } else { format!("{scope}/{name}") };
-            if let Some(shared) = conf.env.shared_if_made::<Shared>(&key(&full, conf.worker())) {
-                shared.lock().caches.push(cache.clone());
-                return Ok((*shared).clone());
+            if conf.env.shared_if_made::<()>(&key(&full, conf.worker())).is_some() {
+                return Ok(Home::Named(name.to_owned()));
             }
             if scope.is_empty() {
                 return Err(Error::new(format!("TABLE: no ARPTable named '{name}' on this worker")));
             }
         }
+    }
+
+    /// Looks the table up, for an element that has `cache`.
+    pub fn find(&mut self, cache: &HeaderCache, cx: &mut Cx<'_>) -> Result<(), Error> {
+        if let Home::Named(name) = self {
+            let peer = cx.find_peer(name)?;
+            *self = Home::At(peer);
+        }
+        let caches = self.with(cx, |table| table.caches.push(cache.clone()));
+        caches.ok_or_else(|| Error::new("TABLE is no ARPTable"))
+    }
+
+    /// Works on the table. `None` if it is not there, which only a graph can cause that was not initialised.
+    pub fn with<R>(&mut self, cx: &mut Cx<'_>, f: impl FnOnce(&mut Neighbours) -> R) -> Option<R> {
+        match self {
+            Home::Own(table) => Some(f(table)),
+            Home::At(peer) => cx.peer::<SharedTable>(*peer).map(|element| f(&mut element.0)),
+            Home::Named(_) => None,
+        }
+    }
+
+    /// The table, if it is the element's own.
+    pub fn own(&mut self) -> Option<&mut Neighbours> {
+        if let Home::Own(table) = self { Some(&mut **table) } else { None }
+    }
+}
+
+impl Neighbours {
+    /// An empty table that nobody sends by yet.
+    pub fn new(limits: Limits) -> Neighbours {
+        Neighbours { table: ArpTable::new(limits), caches: Vec::new() }
     }
 
     /// As [`ArpTable::learn`].
@@ -82,7 +106,7 @@ impl Neighbours {
     }
 
     /// As [`ArpTable::clear`].
-    pub fn clear(&mut self) -> usize {
+    pub fn clear(&mut self) -> (usize, impl Send + use<>) {
         self.caches.iter().for_each(HeaderCache::clear);
         self.table.clear()
     }

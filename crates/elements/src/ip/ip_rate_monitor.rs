@@ -1,6 +1,6 @@
 //! IPRateMonitor.
 
-use super::rate_tree::{EPOCHS_PER_S, MOST, RateTree, Way, epoch};
+use super::rate_tree::{EPOCHS_PER_S, MOST, Network, RateTree, Walk, Way, epoch};
 use causeway_engine::prelude::*;
 use causeway_lang::args::split_args;
 use causeway_packet::wire::Ipv4;
@@ -159,19 +159,17 @@ impl Element for IPRateMonitor {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
-        let now = epoch(cx.now_ns());
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "thresh" => self.threshold.to_string(),
             "mem" => self.tree.used().to_string(),
             "refused" => self.tree.refused.to_string(),
-            "memmax" => self.limit.to_string(),
-            _ => {
-                let mut text = format!("{}\n", now.wrapping_sub(self.since));
-                self.tree.show(now, &mut text);
-                text
-            }
+            _ => self.limit.to_string(),
         })
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        (handler == "look").then(|| Box::<Look>::default() as Box<dyn Pieces>)
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
@@ -200,7 +198,7 @@ impl Element for IPRateMonitor {
                 self.tree.keep_closed(address, level.into(), until);
             }
             _ => {
-                self.tree.reset();
+                cx.dispose_of(self.tree.reset());
                 self.since = now;
             }
         }
@@ -214,6 +212,35 @@ impl Element for IPRateMonitor {
             std::mem::swap(&mut self.tree, &mut old.tree);
             self.since = old.since;
         }
+    }
+}
+
+/// What `look` shows, while it is copied.
+#[derive(Default)]
+struct Look {
+    walk: Walk,
+    networks: Vec<Vec<Network>>,
+    /// Epochs since the last reset.
+    epochs: u32,
+}
+
+impl Pieces for Look {
+    fn go_on(&mut self, element: &mut dyn Element, cx: &mut Cx<'_>) -> bool {
+        let Some(monitor) = element.downcast_mut::<IPRateMonitor>() else { return false };
+        let now = epoch(cx.now_ns());
+        if self.networks.is_empty() {
+            self.epochs = now.wrapping_sub(monitor.since);
+        }
+        let mut networks = Vec::with_capacity(PIECE);
+        let more = monitor.tree.copy(&mut self.walk, now, &mut networks);
+        self.networks.push(networks);
+        more
+    }
+
+    fn text(self: Box<Self>) -> String {
+        let mut text = format!("{}\n", self.epochs);
+        self.networks.iter().flatten().for_each(|network| network.show(&mut text));
+        text
     }
 }
 

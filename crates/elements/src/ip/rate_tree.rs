@@ -261,9 +261,10 @@ impl RateTree {
         }
     }
 
-    /// Forgets all rates.
-    pub fn reset(&mut self) {
-        self.empty(ROOT);
+    /// Forgets all rates, and gives what is left of them, which takes long to drop.
+    pub fn reset(&mut self) -> RateTree {
+        let empty = RateTree { limit: self.limit, refused: self.refused, ..RateTree::new(self.room) };
+        std::mem::replace(self, empty)
     }
 
     /// Closes levels whose network has both rates (events an epoch) below `threshold`, until less than the limit is in use: from
@@ -322,26 +323,148 @@ impl RateTree {
         }
     }
 
-    /// Appends a line for each network with a rate: its bytes, and the rates a second from it and to it.
-    pub fn show(&mut self, now: u32, text: &mut String) {
-        self.show_level(ROOT, "", now, text);
-    }
-
-    fn show_level(&mut self, level: u32, prefix: &str, now: u32, text: &mut String) {
-        for byte in 0..256 {
-            let counter = self.levels.at(level).counters[byte];
-            if counter == NIL || self.counters.at(counter).average.iter().all(|&average| average <= 0) {
+    /// Copies networks with a rate, of the next places of a walk over all; says whether there are more.
+    pub fn copy(&mut self, walk: &mut Walk, now: u32, to: &mut Vec<Network>) -> bool {
+        for _ in 0..PLACES {
+            let Walk { bytes, depth } = *walk;
+            let Some(level) = self.level_of(&bytes[..depth]) else {
+                // It has been closed.
+                walk.depth = depth - 1;
+                if !walk.on() {
+                    return false;
+                }
                 continue;
-            }
-            let name = if prefix.is_empty() { byte.to_string() } else { format!("{prefix}.{byte}") };
-            let counter = self.counters.at(counter);
-            counter.pass(now);
-            let [from, to] = counter.average.map(|a| decimal(a.max(0) as u64 * EPOCHS_PER_S, SCALE));
-            *text += &format!("{name}\t{from}\t{to}\n");
-            if counter.next_level != NIL {
-                let below = counter.next_level;
-                self.show_level(below, &format!("\t{name}"), now, text);
+            };
+            let counter = self.levels.at(level).counters[usize::from(bytes[depth])];
+            let below = self.show(counter, now).map(|(rates, below)| {
+                to.push(Network { bytes, depth, rates });
+                below
+            });
+            let goes_on = if below.is_some_and(|below| below != NIL) { walk.down() } else { walk.on() };
+            if !goes_on {
+                return false;
             }
         }
+        true
+    }
+
+    /// The level of the byte behind these.
+    fn level_of(&mut self, bytes: &[u8]) -> Option<u32> {
+        let mut level = ROOT;
+        for &byte in bytes {
+            let counter = self.levels.at(level).counters[usize::from(byte)];
+            level = if counter == NIL { NIL } else { self.counters.at(counter).next_level };
+            if level == NIL {
+                return None;
+            }
+        }
+        Some(level)
+    }
+
+    /// The averages of a counter if it has a rate, and the level below it.
+    fn show(&mut self, counter: u32, now: u32) -> Option<([i32; 2], u32)> {
+        let counter = if counter == NIL { return None } else { self.counters.at(counter) };
+        if counter.average.iter().all(|&average| average <= 0) {
+            return None;
+        }
+        counter.pass(now);
+        Some((counter.average, counter.next_level))
+    }
+}
+
+/// Places of levels that a part of a walk looks at.
+const PLACES: usize = 4_096;
+
+/// How far a walk over all networks is: the one that comes next.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Walk {
+    bytes: [u8; 4],
+    /// Which byte is the last.
+    depth: usize,
+}
+
+impl Walk {
+    /// To the first network of this one; false if there can be none.
+    fn down(&mut self) -> bool {
+        if self.depth == 3 {
+            return self.on();
+        }
+        self.depth += 1;
+        self.bytes[self.depth] = 0;
+        true
+    }
+
+    /// To the next network that is not of this one; false if this was the last.
+    fn on(&mut self) -> bool {
+        while self.bytes[self.depth] == u8::MAX {
+            if self.depth == 0 {
+                return false;
+            }
+            self.depth -= 1;
+        }
+        self.bytes[self.depth] += 1;
+        true
+    }
+}
+
+/// A network as it is shown.
+pub(super) struct Network {
+    bytes: [u8; 4],
+    depth: usize,
+    /// Averages.
+    rates: [i32; 2],
+}
+
+impl Network {
+    /// Appends its line: its bytes, and the rates a second from it and to it.
+    pub fn show(&self, text: &mut String) {
+        let tabs = "\t".repeat(self.depth);
+        let name: Vec<String> = self.bytes[..=self.depth].iter().map(u8::to_string).collect();
+        let [from, to] = self.rates.map(|a| decimal(a.max(0) as u64 * EPOCHS_PER_S, SCALE));
+        *text += &format!("{tabs}{}\t{from}\t{to}\n", name.join("."));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree of the networks 1, 1.N, 1.N.0 and 1.N.0.0, in which all is looked at closely.
+    fn tree(of: u8) -> RateTree {
+        let mut tree = RateTree::new(1 << 20);
+        for now in 1..8 {
+            for n in 0..of {
+                tree.update(Ipv4Addr::new(1, n, 0, 0), Some(1_000), Way::Forward, 1, now);
+            }
+        }
+        tree
+    }
+
+    fn names(networks: &[Network]) -> Vec<Vec<u8>> {
+        networks.iter().map(|network| network.bytes[..=network.depth].to_vec()).collect()
+    }
+
+    #[test]
+    fn networks_are_copied_some_at_a_time() {
+        let (mut tree, mut walk, mut seen, mut pieces) = (tree(30), Walk::default(), Vec::new(), 1);
+        while tree.copy(&mut walk, 8, &mut seen) {
+            pieces += 1;
+        }
+        let of = |n: u8| [vec![1, n], vec![1, n, 0], vec![1, n, 0, 0]];
+        let expected: Vec<Vec<u8>> = [vec![1]].into_iter().chain((0..30).flat_map(of)).collect();
+        assert_eq!(names(&seen), expected);
+        assert_eq!(pieces, (256 * (2 + 2 * 30usize)).div_ceil(PLACES));
+    }
+
+    #[test]
+    fn levels_that_are_closed_meanwhile_are_passed_over() {
+        let (mut tree, mut walk, mut seen) = (tree(30), Walk::default(), Vec::new());
+        assert!(tree.copy(&mut walk, 8, &mut seen));
+        assert!(walk.depth > 0, "in the middle of {:?}", walk.bytes);
+        tree.keep_closed(Ipv4Addr::new(1, 0, 0, 0), 0, u32::MAX);
+        assert!(!tree.copy(&mut walk, 8, &mut seen));
+        let mut once = names(&seen);
+        once.dedup();
+        assert!(once.len() == seen.len() && once.is_sorted(), "{once:?}");
     }
 }

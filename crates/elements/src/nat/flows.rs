@@ -1,16 +1,22 @@
 //! The flows that rewriters know: one table for those that share a capacity.
 
+use super::ended::{Ended, Which};
 pub(super) use super::flow::{Flow, Timeouts};
 use super::flow::{NONE, queue};
 use super::flow_id::FlowId;
-use super::order::{Growth, Order};
+use super::order::Growth;
 use super::sequence::Shifts;
-use crate::flow_table::{FlowTable, Id, NoPlace, ROOM};
+use super::shown::Shown;
+use crate::flow_table::{FlowTable, Id, MOST, NoPlace, ROOM};
+use causeway_engine::pieces::PIECE;
 
 /// What Click shows as the capacity where nobody sets one.
 pub(super) const UNLIMITED: i32 = i32::MAX;
 /// TCP connections whose sequence numbers may be shifted at a time.
 const SHIFTED: usize = 1_024;
+
+/// Places of flows that are gone, which are freed at most before flows are counted.
+const SWEPT: usize = 1_024;
 
 /// Live flows of one input, new ones that failed, and those that had to go for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +43,8 @@ pub(super) struct Flows {
     capacity: i32,
     /// Flows that expired at or before this are gone, though some may still have their places.
     horizon_ms: u64,
+    /// Flows that are gone as well.
+    ended: Ended,
     number: u64,
     shifts: Vec<[Shifts; 2]>,
     free_shifts: Vec<u32>,
@@ -48,6 +56,11 @@ pub(super) fn space(member: u32, second: bool) -> u32 {
     member << 1 | u32::from(second)
 }
 
+/// Most flows of a capacity.
+fn places(capacity: i32) -> usize {
+    if capacity == UNLIMITED { ROOM } else { capacity.max(0) as usize }
+}
+
 /// How many entries a flow has: one key may serve both directions.
 fn entries(keys: [u128; 2]) -> usize {
     if keys[0] == keys[1] { 1 } else { 2 }
@@ -57,19 +70,21 @@ impl Flows {
     /// An empty table for `capacity` flows.
     pub fn new(capacity: i32) -> Flows {
         Flows {
-            table: FlowTable::new(Self::places(capacity), 0),
+            table: FlowTable::new(places(capacity), 0),
             members: Vec::new(),
             growths: Vec::new(),
             capacity,
             horizon_ms: 0,
+            ended: Ended::default(),
             number: 0,
             shifts: Vec::with_capacity(SHIFTED),
             free_shifts: Vec::with_capacity(SHIFTED),
         }
     }
 
-    fn places(capacity: i32) -> usize {
-        if capacity == UNLIMITED { ROOM } else { capacity.max(0) as usize }
+    /// Most flows.
+    fn places(&self) -> usize {
+        places(self.capacity).min(MOST)
     }
 
     /// Adds a rewriter; answers its number.
@@ -98,7 +113,8 @@ impl Flows {
 
     /// Removes a flow before its time.
     fn evict(&mut self, id: Id) {
-        let of = self.table.get(id).map(|flow| (flow.member, usize::from(flow.input)));
+        let flow = self.table.get(id).filter(|flow| !self.ended.has(flow));
+        let of = flow.map(|flow| (flow.member, usize::from(flow.input)));
         if let Some(tally) = of.and_then(|(member, input)| self.tally(member, input)) {
             tally.evicted += 1;
         }
@@ -122,8 +138,9 @@ impl Flows {
 
     fn is_gone(&self, id: Id) -> bool {
         let (expires, _) = self.table.expiry(id);
-        expires <= self.horizon_ms
-            && self.table.get(id).is_none_or(|f| self.best_effort_expiry(id, f) <= self.horizon_ms)
+        let flow = || self.table.get(id);
+        expires <= self.horizon_ms && flow().is_none_or(|f| self.best_effort_expiry(id, f) <= self.horizon_ms)
+            || !self.ended.is_empty() && flow().is_none_or(|f| self.ended.has(f))
     }
 
     /// The flow of `flow` in this part of the table, and the direction.
@@ -193,7 +210,7 @@ impl Flows {
                 self.remove(other);
             }
         }
-        if self.table.len() >= self.table.limit() {
+        if self.table.len() >= self.places() {
             self.end_guarantees(now_ms, usize::MAX);
             let (earliest, victim) = self.earliest(&queue::BEST_EFFORT)?;
             if !queue::GUARANTEED.contains(&queue) && expires < earliest {
@@ -261,7 +278,8 @@ impl Flows {
         self.horizon_ms = now_ms;
     }
 
-    /// Frees the places of at most `most` flows that are gone. Says whether there may be more.
+    /// Frees the places of flows that are gone, then those of flows beyond the capacity, of these without guarantee first: at
+    /// most `most`. Says whether there may be more.
     pub fn sweep(&mut self, most: usize) -> bool {
         let mut done = self.end_guarantees(self.horizon_ms, most);
         while done < most
@@ -271,12 +289,38 @@ impl Flows {
             self.remove(id);
             done += 1;
         }
+        done += self.walk_ended(most - done);
+        while done < most
+            && self.table.len() > self.places()
+            && let Some((_, id)) =
+                self.earliest(&queue::BEST_EFFORT).or_else(|| self.earliest(&queue::GUARANTEED))
+        {
+            self.evict(id);
+            done += 1;
+        }
+        if self.table.len() <= self.places() && self.table.limit() > self.places() {
+            self.table.set_limit(self.places());
+        }
         done >= most
     }
 
-    /// Flows of all rewriters.
+    /// Looks at the next `most` places for flows that were ended. Says how many places there were.
+    fn walk_ended(&mut self, most: usize) -> usize {
+        let Some(from) = self.ended.walked else { return 0 };
+        let mut place = from;
+        let (flows, more) = self.table.walk(&mut place, most);
+        let ids: Vec<Id> = flows.filter(|(_, flow)| self.ended.has(flow)).map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.remove(id));
+        match more {
+            true => self.ended.walked = Some(place),
+            false => self.ended = Ended::default(),
+        }
+        place - from
+    }
+
+    /// Flows of all rewriters. Of very many that went at once some may still count.
     pub fn len(&mut self) -> usize {
-        self.sweep(usize::MAX);
+        self.sweep(SWEPT);
         self.table.len()
     }
 
@@ -284,24 +328,19 @@ impl Flows {
         self.capacity
     }
 
-    /// Sets the capacity; flows beyond it go, those without guarantee first.
+    /// Sets the capacity. Flows beyond it go, the first ones now and the others as [`Flows::sweep`] comes to them.
     pub fn set_capacity(&mut self, capacity: i32, now_ms: u64) {
         self.capacity = capacity;
-        self.table.set_limit(Self::places(capacity));
-        self.reap(now_ms);
-        self.sweep(usize::MAX);
-        while self.table.len() > self.table.limit()
-            && let Some((_, id)) =
-                self.earliest(&queue::BEST_EFFORT).or_else(|| self.earliest(&queue::GUARANTEED))
-        {
-            self.evict(id);
+        if self.places() > self.table.limit() {
+            self.table.set_limit(self.places());
         }
+        self.reap(now_ms);
+        self.sweep(SWEPT);
     }
 
-    /// Removes all flows that `which` says.
-    pub fn remove_all(&mut self, which: impl Fn(&Flow) -> bool) {
-        let ids: Vec<Id> = self.table.iter().filter(|(_, f)| which(f)).map(|(id, _)| id).collect();
-        ids.into_iter().for_each(|id| self.remove(id));
+    /// Ends flows: they are gone from now on. Their places are freed by [`Flows::sweep`].
+    pub fn end(&mut self, which: Which) {
+        self.ended.add(self.number, which);
     }
 
     /// How far the sequence numbers of a flow have shifted, by direction.
@@ -327,37 +366,33 @@ impl Flows {
     }
 
     /// Seconds until the flow expires, as Click rounds them.
-    pub fn expires_in_s(&self, id: Id, flow: &Flow, now_ms: u64) -> u32 {
+    fn expires_in_s(&self, id: Id, flow: &Flow, now_ms: u64) -> u32 {
         let expires = self.best_effort_expiry(id, flow);
         (expires as u32).wrapping_add(500).wrapping_sub(now_ms as u32) / 1_000
     }
 
-    /// Both directions of all flows in one part of the table, in Click's order.
-    pub fn in_order(&mut self, space: u32) -> Vec<(Id, usize)> {
-        self.sweep(usize::MAX);
-        let own = self.table.iter().filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space);
-        let mut flows: Vec<(u64, Id)> = own.map(|(id, f)| (f.number, id)).collect();
-        flows.sort_unstable_by_key(|f| f.0);
-        let (mut order, mut grown) = (Order::new(), 0);
-        let at = &self.growths[space as usize].at;
-        for (number, id) in flows {
-            while at.get(grown).is_some_and(|n| *n < number) {
-                order.grow();
-                grown += 1;
-            }
-            let Some(flow) = self.table.get(id) else { continue };
-            if flow.comes(0) != flow.comes(1) {
-                order.add(flow.comes(0).order(), (id, 0));
-            }
-            order.add(flow.comes(1).order(), (id, 1));
-        }
-        (grown..at.len()).for_each(|_| order.grow());
-        order.entries()
+    /// Copies the flows in one part of the table, some at a time from `place` on; says whether there are more.
+    pub fn copy(&self, space: u32, place: &mut usize, now_ms: u64, to: &mut Vec<Shown>) -> bool {
+        let (flows, more) = self.table.walk(place, PIECE);
+        let own =
+            flows.filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space && !self.is_gone(*id));
+        to.extend(own.map(|(id, flow)| Shown {
+            shifted:
+                self.shifts.get(flow.shifts as usize).map_or([0; 2], |s| s.each_ref().map(Shifts::latest)),
+            expires_s: self.expires_in_s(id, flow, now_ms),
+            flow: flow.clone(),
+        }));
+        more
     }
 
-    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those that `keep` refuses, and those beyond the
+    /// The flows, by number, whose coming would have made Click's table of a part grow.
+    pub fn grown(&self, space: u32) -> &[u64] {
+        self.growths.get(space as usize).map_or(&[], |growth| &growth.at)
+    }
+
+    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those of `going`, and those beyond the
     /// capacity, go.
-    pub fn take(&mut self, old: &mut Flows, keep: impl Fn(&Flow) -> bool, now_ms: u64) {
+    pub fn take(&mut self, old: &mut Flows, going: Which, now_ms: u64) {
         let same = |a: &Member, b: &Member| {
             a.name == b.name && a.timeouts == b.timeouts && a.inputs.len() == b.inputs.len()
         };
@@ -368,7 +403,7 @@ impl Flows {
         }
         let capacity = self.capacity;
         std::mem::swap(self, old);
-        self.remove_all(|f| !keep(f));
+        self.end(going);
         if self.capacity != capacity {
             self.set_capacity(capacity, now_ms);
         }

@@ -1,5 +1,6 @@
 //! The handlers of rewriters.
 
+use super::ended::Which;
 use super::flow_id::FlowId;
 use super::flows::{Flows, Tally, space};
 use super::input::Reader;
@@ -9,25 +10,6 @@ use causeway_engine::value::Value;
 use causeway_lang::args::split_words;
 
 impl Rewriter {
-    /// The lines of the table's flows, each in both directions; of a rewriter with two tables those of the `second`.
-    fn list(&self, flows: &mut Flows, second: bool, now_ms: u64) -> String {
-        let mut text = String::new();
-        for (id, direction) in flows.in_order(space(self.member, second)) {
-            let shifted = flows.shifts(id).map_or(0, |s| s[direction].latest());
-            let Some(flow) = flows.get(id) else { continue };
-            text += &self.kind.line(flow, direction);
-            if shifted != 0 {
-                text += &format!(" seq {shifted:+}");
-            }
-            let [forward, reply] = flow.outputs;
-            let stars = if direction == 0 { ("*", "") } else { ("", "*") };
-            let expires_s = flows.expires_in_s(id, flow, now_ms);
-            let input = flow.input;
-            text += &format!(" [{}{forward} {}{reply}] i{input} exp{expires_s}\n", stars.0, stars.1);
-        }
-        text
-    }
-
     fn pattern_line(&self, flows: &mut Flows, input: usize) -> String {
         let live = flows.member(self.member).and_then(|m| m.inputs.get(input)).map_or(0, |t| t.flows);
         let Some(action) = self.inputs.get(input) else { return String::new() };
@@ -63,14 +45,11 @@ impl Rewriter {
         arg: &str,
         cx: &mut Cx<'_>,
     ) -> Result<String, Error> {
-        let now_ms = now_ms(cx);
         let tally = |flows: &mut Flows, of: fn(&Tally) -> u32| {
             flows.len();
             flows.member(self.member).map_or(0, |m| m.inputs.iter().map(of).sum::<u32>()).to_string()
         };
         Ok(match handler {
-            "table" | "mappings" | "tcp_table" | "tcp_mappings" => self.list(flows, false, now_ms),
-            "udp_table" | "udp_mappings" => self.list(flows, true, now_ms),
             "tcp_lookup" | "lookup" => self.lookup(flows, arg, cx)?,
             "table_size" | "nmappings" => tally(flows, |t| t.flows),
             "evicted" => tally(flows, |t| t.evicted),
@@ -103,7 +82,7 @@ impl Rewriter {
                 let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| e.of("CAPACITY"))?;
                 flows.set_capacity(capacity, now_ms);
             }
-            "clear" => flows.remove_all(|_| true),
+            "clear" => flows.end(Which::All),
             _ => {
                 let input: usize =
                     handler.trim_start_matches("pattern").parse().map_err(|_| "no such input")?;
@@ -117,8 +96,7 @@ impl Rewriter {
                 let action = action.map_err(|why| why.of(format_args!("input spec {input}")))?;
                 let slot = self.inputs.get_mut(input).ok_or("no such input")?;
                 *slot = action;
-                let member = self.member;
-                flows.remove_all(|f| f.member == member && usize::from(f.input) == input);
+                flows.end(Which::Input(self.member, input));
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ pub(crate) use apply::{Headers, get_u16, get_u32, put_u16, put_u32};
 
 mod apply;
 mod configure;
+mod ended;
 mod flow;
 pub(crate) mod flow_id;
 mod flows;
@@ -31,6 +32,7 @@ mod pattern;
 mod rewriter;
 mod round_robin_ip_mapper;
 mod sequence;
+mod shown;
 mod source_ip_hash_mapper;
 mod tcp_rewriter;
 mod udp_rewriter;

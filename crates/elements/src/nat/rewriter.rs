@@ -1,10 +1,12 @@
 //! The rewriters: one element, which its class tells what a flow is and how long it lasts.
 
 use super::apply::Headers;
+use super::ended::Which;
 use super::flow_id::FlowId;
 use super::flows::{Flow, Flows, Member, Tally, Timeouts, space};
 use super::input::{Action, Registry};
 use super::kind::Kind;
+use super::shown::Listing;
 use crate::flow_table::Id;
 use causeway_engine::prelude::*;
 use causeway_engine::{Peer, each};
@@ -58,14 +60,14 @@ pub(super) fn now_ms(cx: &mut Cx<'_>) -> u64 {
 }
 
 /// Works on the flows of `rewriter`, wherever they are. `None` while those are in use.
-fn borrow(rewriter: &mut Rewriter, cx: &mut Cx<'_>) -> Option<Box<Flows>> {
+pub(super) fn borrow(rewriter: &mut Rewriter, cx: &mut Cx<'_>) -> Option<Box<Flows>> {
     match rewriter.home {
         None => rewriter.flows.take(),
         Some(home) => cx.peer::<Rewriter>(home)?.flows.take(),
     }
 }
 
-fn give_back(rewriter: &mut Rewriter, flows: Box<Flows>, cx: &mut Cx<'_>) {
+pub(super) fn give_back(rewriter: &mut Rewriter, flows: Box<Flows>, cx: &mut Cx<'_>) {
     match rewriter.home {
         None => rewriter.flows = Some(flows),
         Some(home) => {
@@ -417,10 +419,16 @@ impl Element for Rewriter {
         answer
     }
 
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        Some(Box::new(Listing::of(self, handler)?))
+    }
+
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
         let mut flows = borrow(self, cx).ok_or("its table is in use")?;
         let done = self.write_to(&mut flows, handler, value, cx);
         give_back(self, flows, cx);
+        // Many flows may be gone.
+        self.sweep(cx, None);
         done
     }
 
@@ -430,13 +438,9 @@ impl Element for Rewriter {
         let (Some(flows), Some(old_flows)) = (self.flows.as_mut(), old.flows.as_mut()) else { return };
         let same = |new: &Action, old: &Action| new.to_string() == old.to_string();
         let kept: Vec<bool> = self.inputs.iter().zip(&old.inputs).map(|(new, old)| same(new, old)).collect();
-        let (member, outputs) = (self.member, cx.n_outputs());
-        let keep = |f: &Flow| {
-            f.member != member
-                || kept.get(usize::from(f.input)).copied().unwrap_or(false)
-                    && f.outputs.iter().all(|&o| usize::from(o) < outputs)
-        };
+        let going = Which::But { member: self.member, kept, outputs: cx.n_outputs() };
         let now_ms = now_ms(cx);
-        flows.take(old_flows, keep, now_ms);
+        flows.take(old_flows, going, now_ms);
+        self.sweep(cx, None);
     }
 }

@@ -64,7 +64,8 @@ impl Builder<'_> {
             true => (&crossing::PULL_TO_WORKER, Box::new(PullToWorker(sender))),
             false => (&crossing::TO_WORKER, Box::new(ToWorker(sender))),
         };
-        let receiver = Box::new(FromWorker { ring: receiver, pulled });
+        let edge = self.edge_key(&name, a);
+        let receiver = Box::new(FromWorker { ring: receiver, pulled, key: edge });
         let s = self.add(a.worker, name.clone(), spec, String::new(), sender, (1, 0));
         let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
         if !pulled {
@@ -72,6 +73,13 @@ impl Builder<'_> {
         }
         self.connect_places((a, out), (s, 0), pulled);
         self.connect_places((r, 0), (b, input), pulled);
+    }
+
+    /// What a hot swap knows an edge by that crosses workers: edges of copies have one name.
+    fn edge_key(&self, name: &str, sender: Place) -> String {
+        let copies = self.index.get(&self.cores[sender.worker].nodes[sender.node].name);
+        let copy = copies.and_then(|places| places.iter().position(|place| *place == sender));
+        format!("{name} of copy {}", copy.unwrap_or(0))
     }
 
     /// Connects an output with an input of several copies, each on its worker.
@@ -98,7 +106,8 @@ impl Builder<'_> {
                 self.connect_places((s, 0), (b, input), false);
                 continue;
             };
-            let receiver = Box::new(FromWorker { ring, pulled: false });
+            let key = self.edge_key(&name, a);
+            let receiver = Box::new(FromWorker { ring, pulled: false, key });
             let r = self.add(b.worker, name.clone(), &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
             self.connect_places((r, 0), (b, input), false);
         }

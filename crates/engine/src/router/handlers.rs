@@ -1,11 +1,13 @@
 //! Reading and writing the handlers of elements: where they can be answered without a worker, there.
 
 use super::Router;
+use crate::driver::{Command, Driver};
 use crate::element::ControlSide;
-use crate::handler::{self, HandlerError};
+use crate::handler::{self, Answer, HandlerError};
 use crate::measure::Across;
 use crate::node::Place;
 use crate::spec::{Access, HandlerDoc};
+use crate::worker::Worker;
 use std::sync::{MutexGuard, PoisonError};
 
 impl Router {
@@ -29,11 +31,30 @@ impl Router {
         }
         let mut values = Vec::new();
         for place in self.places(element)? {
-            let (name, arg) = (name.to_owned(), arg.to_owned());
-            let value = self.call(place.worker, move |w| handler::read(&mut w.core, place.node, &name, &arg));
-            values.push(value??);
+            values.push(self.read_at(place, name, arg)?);
         }
         Ok(declared.map_or(Across::First, |h| h.across).combine(values))
+    }
+
+    /// Reads a handler of the element at `place`: what is long in pieces, between which its worker takes steps.
+    fn read_at(&self, place: Place, name: &str, arg: &str) -> Result<String, HandlerError> {
+        let (name, arg) = (name.to_owned(), arg.to_owned());
+        let ask = move |w: &mut Worker| handler::ask(&mut w.core, place.node, &name, &arg);
+        let mut pieces = match self.call(place.worker, ask)?? {
+            Answer::Text(text) => return Ok(text),
+            Answer::Pieces(pieces) => pieces,
+        };
+        loop {
+            let go_on = move |driver: &mut Driver| {
+                let more = handler::go_on(&mut driver.worker.core, place.node, &mut *pieces);
+                (more, pieces)
+            };
+            let more;
+            (more, pieces) = self.call_by(Command::Piece, place.worker, go_on)?;
+            if !more {
+                return Ok(pieces.text());
+            }
+        }
     }
 
     /// Writes handler `name` of `element`, on every worker that has it.
@@ -50,9 +71,13 @@ impl Router {
         }
         for place in self.places(element)? {
             let (name, value) = (name.to_owned(), value.to_owned());
-            let done =
-                self.call(place.worker, move |w| handler::write(&mut w.core, place.node, &name, &value));
-            done??;
+            let tell = move |w: &mut Worker| {
+                let done = handler::write(&mut w.core, place.node, &name, &value);
+                (done, std::mem::take(&mut w.core.disposed))
+            };
+            // The second is dropped here, and takes the worker no time.
+            let (done, _) = self.call(place.worker, tell)?;
+            done?;
         }
         Ok(())
     }

@@ -1,23 +1,30 @@
-//! Hot swap: another graph takes the place of the running one between two batches.
+//! Hot swap: another graph takes the place of the running one between two batches, in two phases.
 //!
-//! All that can fail comes first: the new graph is built and initialised beside the old one, then every worker stops
-//! and lends its graph. Until then the old graph can go on as it was, and does if anything fails. Only then elements
-//! take the state of their predecessors, counters and time go on, and what cannot be undone is done
-//! ([`crate::Element::commit`]). The old graph is dropped when the workers run again.
+//! First all that can fail, while the old graph runs: the new one is built and initialised beside it, what goes on from what is
+//! worked out, and each worker gets its part and says so. If anything fails the old graph goes on as if nothing had been.
+//!
+//! Then it is decided, and each worker puts its part in place by itself ([`crate::exchange`]): elements take the state of
+//! their predecessors, counters and time go on, and what cannot be undone is done ([`crate::Element::commit`]). Only workers
+//! between which state moves stop together ([`super::heirs`]), lend their graphs and get the next ones back. What follows is
+//! done while all run: the directory of the counters, and dropping the old graph.
 
+use super::heirs::Keys;
 use super::{ANSWER, Router, StartError, build};
 use crate::assemble::Assembly;
 use crate::core::Core;
+use crate::counters::Kept;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver};
+use crate::exchange::{Decision, Next, Pending, Replaced, register};
 use crate::handler::NoAnswer;
 use crate::node::Place;
 use crate::plan::Plan;
 use crate::worker::Worker;
-use std::collections::HashMap;
-use std::sync::mpsc::{self, Sender};
+use std::collections::BTreeSet;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A worker's graph on loan.
 type Loan = Arc<Mutex<Option<Worker>>>;
@@ -27,6 +34,8 @@ struct Parked {
     worker: Option<Worker>,
     loan: Loan,
     unpark: Sender<Worker>,
+    /// For how long it stood still, once it goes on.
+    stood_still: Receiver<Duration>,
 }
 
 impl Drop for Parked {
@@ -37,11 +46,37 @@ impl Drop for Parked {
     }
 }
 
+/// A worker that has been asked to lend its graph.
+struct Asked {
+    number: usize,
+    loan: Loan,
+    lent: Receiver<()>,
+    unpark: Sender<Worker>,
+    stood_still: Receiver<Duration>,
+}
+
+impl Asked {
+    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
+    fn wait(self) -> Result<Parked, NoAnswer> {
+        let Asked { number, loan, lent, unpark, stood_still } = self;
+        lent.recv_timeout(ANSWER).map_err(|_| NoAnswer(number))?;
+        let worker = loan.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(Parked { worker, loan, unpark, stood_still })
+    }
+}
+
+/// The class of the element called `name`.
+fn class(plan: &Plan, name: &str) -> Option<String> {
+    plan.find(name).map(|i| plan.elements[i].class.clone())
+}
+
 impl Router {
     /// Replaces the graph by `plan`. The new graph is built and initialised beside the running one; if that
-    /// fails nothing changes. Then the workers stop between two batches, each new element takes the state of its
-    /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings; those that an
+    /// fails nothing changes. Then each worker, between two batches, lets the new elements take the state of their
+    /// predecessors and goes on with the new graph. Packets that arrive meanwhile wait in the devices' rings; those that an
     /// element without successor held are counted as `drop.swap`.
+    ///
+    /// A worker that does not answer any more once it is decided is logged; it takes its graph if it ever goes on.
     ///
     /// # Errors
     /// The new graph cannot be built, or a worker does not answer.
@@ -50,43 +85,37 @@ impl Router {
         // Time goes on: elements find the clock that runs.
         let clock = self.call(0, |w| w.core.clock.clone())?;
         let mut assembly = build(&self.library, &plan, &self.options, &doorbells, clock)?;
-        let mut cores = std::mem::take(&mut assembly.cores);
-        let manager = super::manager(&cores);
-        let ways = self.handles.iter().map(|h| (h.commands.clone(), h.doorbell.clone())).collect();
-        let others = super::others(ways, &assembly.index);
-        let Router { plan: old_plan, env: old_env, options, .. } = &*self;
-        let class =
-            |plan: &Plan, name: &str| plan.elements.iter().find(|e| e.name == name).map(|e| e.class.clone());
-        let stays = |element: &str| class(old_plan, element) == class(&plan, element);
-        let mut parked = self.park_all()?;
-        assembly.env.counters.carry(&old_env.counters, stays);
+        let manager = super::manager(&assembly.cores);
+        let keys = Keys::of(&mut assembly.cores);
         let mut kept = self.kept.clone();
-        kept.note(&old_env.counters, stays, |element| class(old_plan, element));
-        assembly.env.counters.resume(&mut kept, |element| class(&plan, element));
-        let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
-        take_state(&mut old, &mut cores);
-        let nodes = old.iter_mut().flat_map(|worker| &mut worker.core.nodes);
-        nodes.filter_map(|node| node.element.as_mut()).for_each(|element| element.retire());
-        let mut retired = Vec::new();
-        for (mut parked, mut core) in parked.into_iter().zip(cores) {
-            let Some(mut old) = parked.worker.take() else { continue };
-            core.clock = old.core.clock.clone();
-            core.others = others.clone();
-            core.commit();
-            let counters = &mut assembly.env.counters;
-            let mut devices = Devices::new(&mut core, counters, options.mechanism, options.budget);
-            devices.take_over(&mut core, &mut old);
-            core.swapped.add(old.held() as u64);
-            // A worker that has ended since then is told by itself.
-            let _ = parked.unpark.send(Worker::new(core, devices));
-            retired.push(old);
-        }
+        let nexts = self.prepare(&mut assembly, &plan, &keys, &mut kept);
+        let replaced = self.exchange(nexts, &keys.together(&self.keys))?;
+
+        // The new graph runs.
         assembly.env.counters.commit();
+        let stays = |element: &str| class(&self.plan, element) == class(&plan, element);
+        kept.note(&self.env.counters, stays, |element| class(&self.plan, element));
+        self.stood_still = vec![Duration::ZERO; self.handles.len()];
+        for Replaced { worker, stood_still } in replaced {
+            let number = worker.core.worker;
+            self.stood_still[number] = stood_still;
+            // Only now, when nobody sends anything more to any of its elements.
+            let lost = worker.held() as u64;
+            if lost > 0 {
+                // A worker that has ended since then is told by itself.
+                let _ = self.call(number, move |w| w.core.swapped.add(lost));
+            }
+        }
         let Assembly { index, names, control_sides, ports, env, .. } = assembly;
-        (self.plan, self.index, self.names) = (plan, index, names);
+        (self.plan, self.index, self.names, self.keys) = (plan, index, names, keys);
         (self.meter, self.manager, self.kept) = (None, manager, kept);
         (self.control_sides, self.ports, self.env) = (control_sides, ports, env);
         Ok(())
+    }
+
+    /// How long each worker passed no packets on at the last hot swap, by number.
+    pub fn stood_still(&self) -> &[Duration] {
+        &self.stood_still
     }
 
     /// What elements have counted that the next graph does not have is kept: they go on from it when a later graph has them again.
@@ -94,63 +123,116 @@ impl Router {
         self.kept.next = true;
     }
 
-    /// Takes the graphs of all workers, which then wait; of none if one of them does not answer.
-    fn park_all(&self) -> Result<Vec<Parked>, NoAnswer> {
+    /// The workers' parts of a graph that has been built, with all that they need to go on from the one that runs.
+    fn prepare(&self, assembly: &mut Assembly, plan: &Plan, keys: &Keys, kept: &mut Kept) -> Vec<Next> {
+        let ways = self.handles.iter().map(|h| (h.commands.clone(), h.doorbell.clone())).collect();
+        let others = super::others(ways, &assembly.index);
+        let mut cores = std::mem::take(&mut assembly.cores);
+        let (counters, options) = (&mut assembly.env.counters, &self.options);
+        let receive = |core| Devices::new(core, counters, options.mechanism, options.budget);
+        let devices: Vec<Devices> = cores.iter_mut().map(receive).collect();
+        let stays = |element: &str| class(&self.plan, element) == class(plan, element);
+        let carried = counters.carry(&self.env.counters, stays);
+        counters.resume(kept, |element| class(plan, element));
+        let heirs = keys.heirs(&self.keys);
+        let parts = cores.into_iter().zip(devices).zip(heirs.into_iter().zip(carried));
+        let next = |((mut core, devices), (heirs, carried)): ((Core, Devices), _)| {
+            core.others = others.clone();
+            Next { core, devices, heirs, carried }
+        };
+        parts.map(next).collect()
+    }
+
+    /// Gives the workers their graphs and has them put in place, on those that stop `together` with each other's states. The
+    /// answer is what they had before; after an error all still have it.
+    fn exchange(&self, nexts: Vec<Next>, together: &BTreeSet<usize>) -> Result<Vec<Replaced>, NoAnswer> {
+        let decision = Decision::default();
+        let (replaced, taken) = mpsc::channel();
+        let (joint, single): (Vec<_>, Vec<_>) =
+            nexts.into_iter().partition(|next| together.contains(&next.core.worker));
+        let numbers: Vec<usize> = single.iter().map(|next| next.core.worker).collect();
+        let hand_out = |next: Next| {
+            let (number, decision, replaced) = (next.core.worker, decision.clone(), replaced.clone());
+            let pending = Pending { next, decision, replaced };
+            let give = move |driver: &mut Driver| driver.pending = Some(pending);
+            self.call_by(Command::Call, number, give)
+        };
+        let handed_out = single.into_iter().try_for_each(hand_out);
+        let parked = handed_out.and_then(|()| self.park_all(together)).inspect_err(|_| {
+            // Those that have theirs give them back; one that was too late throws it away.
+            for &number in &numbers {
+                let _ = self.send(number, Command::Call(Box::new(|driver| drop(driver.pending.take()))));
+            }
+            decision.give_up();
+        })?;
+        decision.put_in_place();
+        for &number in &numbers {
+            // It may be asleep; one that has ended is told by itself.
+            let _ = self.send(number, Command::Call(Box::new(|_| ())));
+        }
+        drop(replaced);
+        let mut all = replace_together(parked, joint);
+        for _ in &numbers {
+            match taken.recv_timeout(ANSWER) {
+                Ok(one) => all.push(one),
+                Err(_) => log::error!("a worker does not answer, and still has the graph that was replaced"),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Takes the graphs of these workers, which then wait; of none if one of them does not answer.
+    fn park_all(&self, workers: &BTreeSet<usize>) -> Result<Vec<Parked>, NoAnswer> {
         // A worker that is stuck is found while the others still run.
-        (0..self.handles.len()).try_for_each(|worker| self.call(worker, |_| ()))?;
-        (0..self.handles.len()).map(|worker| self.park(worker)).collect()
+        workers.iter().try_for_each(|&worker| self.call(worker, |_| ()))?;
+        // All are asked before one is waited for, so that none stands still for as long as the others take in turn.
+        let asked: Vec<Asked> =
+            workers.iter().map(|&worker| self.ask_to_park(worker)).collect::<Result<_, _>>()?;
+        asked.into_iter().map(Asked::wait).collect()
     }
 
     #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
-    fn park(&self, worker: usize) -> Result<Parked, NoAnswer> {
-        let (lent, taken) = mpsc::channel();
+    fn ask_to_park(&self, number: usize) -> Result<Asked, NoAnswer> {
+        let (lend, lent) = mpsc::channel();
         let (unpark, another) = mpsc::channel::<Worker>();
+        let (tell, stood_still) = mpsc::channel();
         let loan = Loan::default();
         let slot = loan.clone();
         let exchange = move |driver: &mut Driver| {
+            let begin = Instant::now();
             let Driver { worker, waiter, .. } = driver;
             worker.unregister(waiter);
-            let number = worker.core.worker;
             let own = std::mem::replace(worker, worker.without_graph());
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
             // Whoever asked may have stopped waiting; the next line finds that out.
-            let _ = lent.send(());
+            let _ = lend.send(());
             let back = || slot.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(next) = another.recv().ok().or_else(back) {
                 *worker = next;
             }
-            if let Err(e) = worker.register(waiter) {
-                log::error!("worker {number}: a device cannot be waited for: {e}");
-            }
+            register(worker, waiter);
+            let _ = tell.send(begin.elapsed());
         };
-        self.send(worker, Command::Call(Box::new(exchange)))?;
-        taken.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))?;
-        let worker = loan.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(Parked { worker, loan, unpark })
+        self.send(number, Command::Call(Box::new(exchange)))?;
+        Ok(Asked { number, loan, lent, unpark, stood_still })
     }
 }
 
-/// Lets each new element take the state of its predecessor: the one with the same swap key on the same worker,
-/// else on any.
-fn take_state(old: &mut [&mut Worker], new: &mut [Core]) {
-    let mut keys: HashMap<String, Vec<Place>> = HashMap::new();
-    for (worker, old) in old.iter().enumerate() {
-        for node in 0..old.core.nodes.len() {
-            keys.entry(old.core.swap_key(node)).or_default().push(Place { worker, node });
-        }
+/// Replaces the graphs of workers that wait, between which states may move.
+fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>) -> Vec<Replaced> {
+    let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
+    nexts.iter_mut().zip(&old).for_each(|(next, old)| next.go_on_from(old));
+    nexts.iter_mut().for_each(|next| next.inherit(&mut old));
+    old.iter_mut().for_each(|worker| worker.retire());
+    let mut gone = Vec::new();
+    for (parked, next) in parked.iter_mut().zip(nexts) {
+        let Some(mut old) = parked.worker.take() else { continue };
+        // A worker that has ended since then is told by itself.
+        let _ = parked.unpark.send(next.commit(&mut old));
+        gone.push(old);
     }
-    for (worker, core) in new.iter_mut().enumerate() {
-        for node in 0..core.nodes.len() {
-            let Some(places) = keys.get(&core.swap_key(node)) else { continue };
-            let Some(&place) = places.iter().find(|p| p.worker == worker).or(places.first()) else {
-                continue;
-            };
-            if let Some(partner) = old[place.worker].core.nodes[place.node].element.as_mut() {
-                core.activate(node, |e, cx| e.take_state(&mut **partner, cx));
-                core.deliver();
-            }
-        }
-    }
+    let times = parked.iter().map(|p| p.stood_still.recv_timeout(ANSWER).unwrap_or_default());
+    gone.into_iter().zip(times).map(|(worker, stood_still)| Replaced { worker, stood_still }).collect()
 }
 
 #[cfg(test)]
@@ -227,7 +309,7 @@ mod tests {
         router.resume();
         runs_on(&router, 0);
         let before = runs(&router);
-        drop(router.park(0).unwrap());
+        drop(router.ask_to_park(0).unwrap().wait().unwrap());
         runs_on(&router, before);
 
         // Asked while it is stuck, it finds out too late that nobody waits any more.
@@ -235,7 +317,7 @@ mod tests {
         while !AT_GATE.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
-        assert!(router.park(0).is_err());
+        assert!(router.ask_to_park(0).unwrap().wait().is_err());
         GATE.store(true, Ordering::Relaxed);
         runs_on(&router, before);
     }

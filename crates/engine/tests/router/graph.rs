@@ -70,3 +70,24 @@ fn handlers_that_call_each_other_without_end_are_cut() {
     router.write("d", "bounce", "stop").unwrap();
     assert_eq!(router.wait(Some(Duration::from_secs(20))), Some(Event::StopRequested { worker: 0 }));
 }
+
+#[test]
+fn a_worker_takes_a_step_between_two_pieces_of_a_table() {
+    let router = start("l :: Long(500)", 1);
+    until("its task runs", || router.read("l", "table", "").unwrap().ends_with(' '));
+    let runs: Vec<u64> =
+        router.read("l", "table", "").unwrap().split_whitespace().map(|n| n.parse().unwrap()).collect();
+    assert_eq!(runs.len(), 500);
+    assert!(runs.windows(2).all(|pair| pair[0] < pair[1]), "{runs:?}");
+    // One that is paused has no steps to take, and answers all the same.
+    router.pause();
+    assert_eq!(router.read("l", "table", "").unwrap().split_whitespace().count(), 500);
+}
+
+#[test]
+fn what_takes_long_to_drop_is_dropped_by_whoever_wrote_to_the_handler() {
+    let router = start("l :: Long(1)", 1);
+    (0..2).for_each(|_| router.write("l", "clear", "").unwrap());
+    let mine = std::thread::current().name().unwrap_or("-").to_owned();
+    assert_eq!(router.read("l", "dropped_by", "").unwrap(), format!("{mine} {mine} "));
+}

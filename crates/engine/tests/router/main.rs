@@ -11,11 +11,12 @@ mod workers;
 use causeway_engine::{Event, Library, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use elements::{COPY, DRAIN, LOG, PIN, SOURCE, STORE};
-use odd::{ALARM, BOUNCE, DEVICE, FAILING, WAIT};
+use odd::{ALARM, BOUNCE, DEVICE, FAILING, LONG, PATIENT, TALLY, WAIT};
 use std::time::{Duration, Instant};
 
 fn library() -> Library {
-    Library::new([&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN, &FAILING, &DEVICE, &WAIT, &ALARM])
+    let ordinary = [&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN];
+    Library::new(ordinary.into_iter().chain([&FAILING, &DEVICE, &WAIT, &ALARM, &TALLY, &PATIENT, &LONG]))
 }
 
 fn plan(text: &str) -> Plan {

@@ -1,11 +1,15 @@
 //! A device, and elements that fail, wait or call themselves.
 
 use super::elements::Nothing;
+use causeway_engine::pieces::{Pieces, in_pieces};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{reads, writes};
-use causeway_engine::{Conf, Cx, Element, Error, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Error, Invalid, Run, Spec};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A device that has PACKETS numbered packets and gets more by `arrive`; one interrupt each, unless MECHANISM says otherwise.
 pub static DEVICE: Spec = Spec {
@@ -154,5 +158,136 @@ impl Element for Bounce {
 
     fn push(&mut self, _: usize, _: &mut Batch, cx: &mut Cx<'_>) {
         cx.call_later(&format!("{}.bounce", cx.name()), "");
+    }
+}
+
+/// Counts packets, and ends them.
+pub static TALLY: Spec = Spec {
+    name: "Tally",
+    ports: "1/0",
+    processing: "h/h",
+    handlers: &[reads("tally", "packets that came to any of them in any graph")],
+    build: |conf| {
+        conf.finish()?;
+        Ok(Box::new(Tally(conf.env.persistent("tally", AtomicU64::default).ok_or(Invalid)?)))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Tally(Arc<AtomicU64>);
+
+impl Element for Tally {
+    fn push(&mut self, _: usize, batch: &mut Batch, _: &mut Cx<'_>) {
+        self.0.fetch_add(batch.len() as u64, Relaxed);
+        batch.clear();
+    }
+
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
+        Ok(self.0.load(Relaxed).to_string())
+    }
+}
+
+/// Takes the state of its predecessor only when so many PACKETS more have come to a Tally.
+pub static PATIENT: Spec = Spec {
+    name: "Patient",
+    ports: "0/0",
+    handlers: &[reads("in_vain", "whether they did not come")],
+    build: |conf| {
+        let packets = conf.required("PACKETS");
+        conf.finish()?;
+        let tally = conf.env.persistent("tally", AtomicU64::default).ok_or(Invalid)?;
+        let in_vain = conf.env.persistent("in vain", AtomicBool::default).ok_or(Invalid)?;
+        Ok(Box::new(Patient { packets, tally, in_vain }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Patient {
+    packets: u64,
+    tally: Arc<AtomicU64>,
+    in_vain: Arc<AtomicBool>,
+}
+
+impl Element for Patient {
+    fn take_state(&mut self, _: &mut dyn Element, _: &mut Cx<'_>) {
+        let (start, wanted) = (Instant::now(), self.tally.load(Relaxed) + self.packets);
+        while self.tally.load(Relaxed) < wanted {
+            if start.elapsed() > Duration::from_secs(4) {
+                return self.in_vain.store(true, Relaxed);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
+        Ok(self.in_vain.load(Relaxed).to_string())
+    }
+}
+
+/// Counts the runs of its task. Its table is as long as it is asked for, and of each piece shows the runs before it.
+pub static LONG: Spec = Spec {
+    name: "Long",
+    ports: "0/0",
+    handlers: &[
+        reads("table", "runs of its task, a word for each of PIECES"),
+        writes("clear", "disposes of the table"),
+        reads("dropped_by", "the threads that dropped tables"),
+    ],
+    build: |conf| {
+        let pieces = conf.required("PIECES");
+        conf.finish()?;
+        Ok(Box::new(Long { pieces, runs: 0, dropped_by: Arc::default() }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Long {
+    pieces: u32,
+    runs: u64,
+    dropped_by: Arc<Mutex<String>>,
+}
+
+/// Notes which thread drops it.
+struct Noted(Arc<Mutex<String>>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        let thread = std::thread::current();
+        *self.0.lock().unwrap() += &format!("{} ", thread.name().unwrap_or("-"));
+    }
+}
+
+impl Element for Long {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
+        cx.wake();
+        Ok(())
+    }
+
+    fn task(&mut self, _: &mut Cx<'_>) -> Run {
+        self.runs += 1;
+        Run::Worked
+    }
+
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
+        Ok(self.dropped_by.lock().unwrap().clone())
+    }
+
+    fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
+        cx.dispose_of(Noted(self.dropped_by.clone()));
+        Ok(())
+    }
+
+    fn read_in_pieces(&self, handler: &str) -> Option<Box<dyn Pieces>> {
+        if handler != "table" {
+            return None;
+        }
+        let mut left = self.pieces;
+        let copy = move |e: &mut Long, to: &mut Vec<u64>, _: &mut Cx<'_>| {
+            to.push(e.runs);
+            left -= 1;
+            left > 0
+        };
+        let show = |runs: Vec<u64>| runs.iter().map(|n| format!("{n} ")).collect();
+        Some(in_pieces(copy, show))
     }
 }

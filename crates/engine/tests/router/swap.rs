@@ -1,7 +1,7 @@
 //! Replacing the graph.
 
-use super::{plan, seen, start, until};
-use causeway_engine::Router;
+use super::{library, plan, seen, start, until};
+use causeway_engine::{Options, Router};
 
 #[test]
 fn a_swap_keeps_packets_and_state_and_a_bad_one_changes_nothing() {
@@ -41,6 +41,53 @@ fn swaps_under_load_lose_nothing_on_the_way_between_workers() {
         until("none was lost", || seen(&router).last() == Some(&packets));
         assert!(seen(&router).windows(2).all(|w| w[1] == w[0] + 1), "{pinned}");
     }
+}
+
+#[test]
+fn packets_on_the_way_move_with_the_elements_to_other_workers() {
+    let [there, back] = ["a 0, q 0, d 1, l 1", "a 1, q 1, d 0, l 0"].map(|pinned| {
+        format!("Pin({pinned}); a :: Source(50000) -> q :: Store(2000) -> d :: Drain -> l :: Log;")
+    });
+    let mut router = start(&there, 2);
+    for _ in 0..10 {
+        router.swap(plan(&back)).unwrap();
+        router.swap(plan(&there)).unwrap();
+    }
+    until("none was lost", || seen(&router).last() == Some(&50_000));
+    assert!(seen(&router).windows(2).all(|w| w[1] == w[0] + 1));
+}
+
+#[test]
+fn swaps_lose_nothing_of_what_several_workers_send_to_one() {
+    let text = "Pin(d 0); s :: Source(60000) -> d :: Tally;";
+    let options = Options { workers: 3, replicate: true, ..Options::default() };
+    let mut router = Router::start(library(), plan(text), options).unwrap();
+    router.resume();
+    for _ in 0..20 {
+        router.swap(plan(text)).unwrap();
+    }
+    until("all came", || router.read("d", "tally", "").unwrap() == "180000");
+}
+
+/// At least so many packets pass in ten times the millisecond for which a worker may stand still.
+const TEN_MS: u64 = 10 * 500;
+
+#[test]
+fn a_worker_takes_its_graph_and_waits_for_no_other() {
+    let text = format!("Pin(p 0, s 1, t 1); p :: Patient({TEN_MS}); s :: Source(4000000000) -> t :: Tally;");
+    let mut router = start(&text, 2);
+    until("packets pass", || router.read("t", "tally", "").unwrap() != "0");
+    for _ in 0..3 {
+        // The other worker has its next graph, or still the one before: it passes packets on.
+        router.swap(plan(&text)).unwrap();
+        assert_eq!(router.read("p", "in_vain", "").unwrap(), "false");
+    }
+    // One that needs the other's elements waits for it.
+    let crossed = text.replace("s 1, t 1", "s 0, t 0");
+    router.swap(plan(&crossed)).unwrap();
+    assert_eq!(router.read("p", "in_vain", "").unwrap(), "true");
+    router.pause();
+    assert_eq!(router.read("s", "made", "").unwrap(), router.read("t", "tally", "").unwrap(), "none is lost");
 }
 
 #[test]

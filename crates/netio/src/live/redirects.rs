@@ -5,9 +5,9 @@
 //! for up to 16 frames) or why one never got there (`xdp_redirect_err`: the device is down, too small an MTU, takes
 //! no frames). Two small programs listen there and charge what was lost to the account of the run.
 //!
-//! Whose run it is follows from the processor: a run stays on one, with interrupts' bottom halves held off, until the
-//! device was offered all of its frames. So a redirect that happens while frames of the run are outstanding there is
-//! one of them. The listeners cost other redirects of the machine some 20 ns a bulk.
+//! Whose run it is follows from the processor: those frames of a run that the kernel makes at a time stay on one, with
+//! interrupts' bottom halves held off, until the device was offered all of them. So a redirect that happens while some are
+//! outstanding there is one of them. The listeners cost other redirects of the machine some 20 ns a bulk.
 
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{
@@ -120,8 +120,8 @@ impl Account {
         self.listeners.accounts.word(at).load(Ordering::Relaxed)
     }
 
-    /// Emits: a run of `frames` begins on this processor. Uses `R0` to `R5`; goes to `absent` if the kernel does not
-    /// find its own map's entry.
+    /// Emits: so many `frames` of a run, which the kernel makes at a time, begin on this processor. Uses `R0` to `R5`; goes to
+    /// `absent` if the kernel does not find its own map's entry.
     pub fn emit_begin(&self, a: &mut Asm, frames: Reg, absent: Label) {
         emit_state(a, &self.listeners.runs, absent);
         a.store(Size::D, Reg::R0, run::ACCOUNT, self.index as i32);

@@ -187,3 +187,32 @@ fn losses_of_others_are_their_own() {
         assert_eq!(taken(&live), 200 * 64);
     });
 }
+
+/// The ring of a veth has room for no more frames than a run has.
+#[test]
+fn the_other_end_has_its_turn_before_a_long_run_is_over() {
+    testnet::run(&[("s0", "r1")], || {
+        let sink = Sink::new("s0");
+        let mut live = transmitter();
+        drop(sink);
+        let seen = MappedArray::new("seen", 8, 1).expect("a map");
+        let mut a = Asm::new();
+        let end = a.label();
+        a.map_value(Reg::R1, seen.map().as_fd(), 0);
+        a.load(Size::D, Reg::R2, Reg::R1, 0);
+        a.jump_if(Cond::Ne, Reg::R2, 0, end);
+        a.map_value(Reg::R3, live.words.map().as_fd(), 0);
+        a.load(Size::D, Reg::R2, Reg::R3, 0);
+        a.store(Size::D, Reg::R1, 0, Reg::R2);
+        a.bind(end);
+        a.mov(Reg::R0, action::XDP_DROP);
+        a.exit();
+        let program = Program::load(ProgramKind::Xdp, "seen", &a.finish().expect("assembled"));
+        let index = Interface::open("s0").expect("interface").index;
+        let link = XdpLink::attach(&program.expect("loaded"), "s0", index, XdpMode::Native);
+        assert_eq!(live.send(&mut batch_of(BATCH, 60)).expect("usable").0, BATCH);
+        let sent_before = seen.word(0).load(Ordering::Relaxed);
+        assert_eq!(sent_before, u64::from(RUN_BATCH), "when the first one came");
+        drop(link.expect("attached"));
+    });
+}

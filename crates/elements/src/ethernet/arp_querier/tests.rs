@@ -181,9 +181,9 @@ fn a_new_graph_takes_over_neighbours_and_packets() {
     old.write("insert", "10.0.0.1 2:0:0:0:0:1").unwrap();
     old.push(0, ip_packet([10, 0, 0, 2], 5));
     let mut new = querier("", 2);
-    let old = old.element::<ArpQuerier>().unwrap().table.clone();
-    let new_table = new.element::<ArpQuerier>().unwrap().table.clone();
-    assert_eq!(new_table.lock().take_over(&mut old.lock()), 0);
+    let old = old.element::<ArpQuerier>().unwrap().table.own().unwrap();
+    let new_table = new.element::<ArpQuerier>().unwrap().table.own().unwrap();
+    assert_eq!(new_table.take_over(old), 0);
     new.push(0, ip_packet([10, 0, 0, 1], 4));
     new.push(1, response([10, 0, 0, 2], PEER, arp::REPLY));
     assert_eq!((tags(&mut new, 0), new.held()), (vec![4, 5], 0));
@@ -253,7 +253,7 @@ fn both_forms_of_arguments() {
     let mut built = build(&mut conf).ok().unwrap();
     let q = built.downcast_mut::<ArpQuerier>().unwrap();
     assert_eq!((q.ip, q.mac, q.broadcast), ([1, 0, 0, 1].into(), MacAddr(OWN), Ipv4Addr::BROADCAST));
-    let limits = q.table.lock().limits;
+    let limits = q.table.own().unwrap().limits;
     assert_eq!((limits.timeout_ns, limits.entries), (60 * SECOND_NS, 65_536));
 }
 

@@ -30,8 +30,29 @@ fn answers_age() {
     assert_eq!(t.find(ip(1), poll_ns), Found::Known { mac, until_ns, poll: true });
     assert_eq!(t.find(ip(1), poll_ns), Found::Known { mac, until_ns, poll: false });
     assert_eq!(t.find(ip(1), 1_000_000_100), Found::Unknown);
-    assert_eq!((t.expire(1_000_000_099), t.len()), ((0, Some(1_000_000_100)), 1));
-    assert_eq!((t.expire(1_000_000_100), t.len()), ((0, None), 0));
+    let soonest = |now_ns| now_ns + WALK_INTERVAL_NS;
+    assert_eq!((t.expire(1_000_000_099), t.len()), ((0, soonest(1_000_000_099)), 1));
+    assert_eq!((t.expire(1_000_000_100), t.len()), ((0, soonest(1_000_000_100)), 0));
+    // Nobody has to look before there is something to be seen.
+    drop(t.learn(ip(1), mac, true, 2_000_000_000));
+    drop(t.learn(ip(2), mac, true, 1_900_000_000));
+    assert_eq!(t.expire(1_900_000_001), (0, 2_900_000_001));
+    assert_eq!(t.expire(1_899_999_000), (0, 2_900_000_000));
+}
+
+#[test]
+fn entries_are_looked_at_some_at_a_time() {
+    let mut t = ArpTable::new(LIMITS);
+    let many = 2 * PIECE as u32 + 1;
+    (0..many).for_each(|n| drop(t.learn(Ipv4Addr::from(n), MacAddr::ZERO, true, u64::from(n))));
+    t.wait(ip(1), packet(1), 0);
+    let now_ns = 5_000_000_000;
+    for left in [PIECE + 2, 2] {
+        assert_eq!(t.expire(now_ns), (0, now_ns + PART_INTERVAL_NS));
+        assert_eq!(t.len(), left);
+    }
+    assert_eq!((t.expire(now_ns), t.len()), ((1, now_ns + WALK_INTERVAL_NS), 0));
+    assert_eq!(t.held(), 0);
 }
 
 #[test]
@@ -53,7 +74,7 @@ fn the_least_wanted_make_room_first() {
     drop(t.learn(ip(2), mac(2), false, 2));
     drop(t.learn(ip(3), mac(3), false, 3));
     t.wait(ip(4), packet(4), 4);
-    let there = |t: &ArpTable| t.list().iter().map(|(ip, _)| ip.octets()[3]).collect::<Vec<_>>();
+    let there = |t: &ArpTable| t.entries.keys().map(|ip| ip.octets()[3]).collect::<Vec<_>>();
     assert!(t.learn(ip(5), mac(5), false, 5).is_some());
     assert_eq!(there(&t), [1, 3, 4, 5], "the oldest that nobody wants");
     assert!(matches!(t.find(ip(3), 6), Found::Known { .. }), "now somebody wants it");
@@ -149,4 +170,22 @@ proptest! {
             prop_assert!(table.order.len() <= 2 * table.held() + 65);
         }
     }
+}
+
+#[test]
+fn neighbours_are_copied_in_pieces_by_address() {
+    let mut t = ArpTable::new(LIMITS);
+    let address = |n: u32| Ipv4Addr::from(0x0a00_0000 + n);
+    let many = 2 * PIECE as u32;
+    (0..many).rev().for_each(|n| drop(t.learn(address(n), MacAddr::ZERO, true, 1)));
+    let (mut last, mut seen) = (None, Vec::new());
+    for more in [true, true, false] {
+        let mut piece = Vec::new();
+        assert_eq!(t.copy(&mut last, 1, &mut piece), more);
+        seen.extend(piece.iter().map(|shown| shown.ip));
+        // What comes before those that were copied, or goes, is not missed.
+        drop(t.learn(Ipv4Addr::from(0x0900_0000 + seen.len() as u32), MacAddr::ZERO, true, 1));
+        t.forget(address(0));
+    }
+    assert_eq!(seen, (0..many).map(address).collect::<Vec<_>>());
 }

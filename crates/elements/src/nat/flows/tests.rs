@@ -135,10 +135,72 @@ fn a_flow_begins_without_the_shifts_of_the_one_before() {
     let first = tcp(&mut f, 1, 0).unwrap();
     assert!(f.shift(first, 0, 100, 5) && f.shift(first, 0, 200, 5));
     assert_eq!(f.shifts(first).unwrap().map(|s| s.latest()), [10, 0]);
-    f.remove_all(|_| true);
+    f.end(Which::All);
+    f.sweep(9);
     let second = tcp(&mut f, 2, 0).unwrap();
     assert!(f.shifts(second).is_none());
     assert!(f.shift(second, 1, 50, -3));
     assert_eq!(f.shifts(second).unwrap().map(|s| s.latest()), [0, -3]);
     assert_eq!(f.shifts.len(), 1, "in the same place");
+}
+
+#[test]
+fn flows_that_are_ended_are_gone_at_once_and_their_places_are_freed_some_at_a_time() {
+    let mut f = flows(9, TIMEOUTS);
+    (0..5).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
+    f.end(Which::All);
+    assert!((0..5).all(|port| f.is_free(0, to(port))));
+    assert_eq!((f.find(0, from(0)), ports(&f)), (None, vec![1, 2, 3, 4]), "whoever finds it frees it");
+    // What comes afterwards stays, in whichever place.
+    assert!(udp(&mut f, 0, 1).is_some() && udp(&mut f, 3, 1).is_some() && udp(&mut f, 9, 1).is_some());
+    let left = [2, 2, 2].map(|most| (f.sweep(most), ports(&f)));
+    assert_eq!(left, [(true, vec![0, 2, 3, 4, 9]), (true, vec![0, 3, 4, 9]), (true, vec![0, 3, 9])]);
+    assert!(!f.sweep(2));
+    assert!([0, 3, 9].iter().all(|&port| f.find(0, from(port)).is_some()));
+    assert_eq!((tally(&mut f).flows, tally(&mut f).evicted), (3, 0));
+}
+
+#[test]
+fn a_walk_for_ended_flows_begins_anew_with_the_next() {
+    let mut f = flows(9, TIMEOUTS);
+    f.member(0).unwrap().inputs.push(Tally::default());
+    let add = |f: &mut Flows, input, port| {
+        let flow = Flow::new(from(port), to(port), 17, false, [0, 1]);
+        assert!(f.insert(flow, 0, input, 0, 0).is_some());
+    };
+    (0..4).for_each(|port| add(&mut f, usize::from(port) % 2, port));
+    f.end(Which::Input(0, 0));
+    f.sweep(3);
+    add(&mut f, 1, 8);
+    f.end(Which::Input(0, 1));
+    f.end(Which::Input(0, 0));
+    assert!((0..9).all(|port| f.find(0, from(port)).is_none()));
+    add(&mut f, 0, 9);
+    while f.sweep(1) {}
+    assert_eq!(ports(&f), [9]);
+    // Whose outputs are gone, or whose input is another.
+    add(&mut f, 1, 10);
+    for (kept, outputs, left) in
+        [(vec![true, true], 2, &[9, 10][..]), (vec![false, true], 2, &[10]), (vec![true, true], 1, &[])]
+    {
+        f.end(Which::But { member: 0, kept, outputs });
+        while f.sweep(1) {}
+        assert_eq!(ports(&f), left);
+    }
+}
+
+#[test]
+fn flows_beyond_a_smaller_capacity_go_some_at_a_time() {
+    let many = 3 * SWEPT as u16;
+    let mut f = flows(i32::from(many), TIMEOUTS);
+    (0..many).for_each(|port| assert!(udp(&mut f, port, u64::from(port / 100)).is_some()));
+    f.set_capacity(10, 50);
+    assert_eq!(f.table.len(), 2 * SWEPT);
+    // New ones come in all the same, each in another's place.
+    assert!(udp(&mut f, many, 60).is_some());
+    assert_eq!(f.table.len(), 2 * SWEPT);
+    while f.sweep(SWEPT) {}
+    assert_eq!(ports(&f), (many - 9..=many).collect::<Vec<_>>());
+    assert!(udp(&mut f, many + 1, 60).is_some());
+    assert_eq!((f.table.len(), f.table.limit()), (10, 10));
 }

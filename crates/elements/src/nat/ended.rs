@@ -1,0 +1,65 @@
+//! Flows that are ended before their time, by a handler or a hot swap.
+//!
+//! They may be a million, so that they are gone at once but keep their places for a while: a walk over all places, a few
+//! at a time, frees those. What comes meanwhile has a higher number.
+
+use super::flows::Flow;
+
+/// Flows to be ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    All,
+    /// Those of an input of a rewriter.
+    Input(u32, usize),
+    /// Those of a rewriter but for the inputs that are `kept`, and of these the ones with another output than the first `outputs`.
+    But {
+        member: u32,
+        kept: Vec<bool>,
+        outputs: usize,
+    },
+}
+
+impl Which {
+    fn has(&self, flow: &Flow) -> bool {
+        let input = usize::from(flow.input);
+        match self {
+            Which::All => true,
+            Which::Input(member, of) => flow.member == *member && input == *of,
+            Which::But { member, kept, outputs } => {
+                let is_kept = kept.get(input).is_some_and(|kept| *kept);
+                let has_outputs = flow.outputs.iter().all(|&output| usize::from(output) < *outputs);
+                flow.member == *member && !(is_kept && has_outputs)
+            }
+        }
+    }
+}
+
+/// Those that were, as long as some may have places.
+#[derive(Default)]
+pub(super) struct Ended {
+    /// With the number of the first flow that came later.
+    which: Vec<(u64, Which)>,
+    /// Where the walk is, while there is one.
+    pub walked: Option<usize>,
+}
+
+impl Ended {
+    /// Flows before this number are ended; the walk begins anew.
+    pub fn add(&mut self, number: u64, which: Which) {
+        // What is ended a second time was the first time as well.
+        self.which.retain(|(_, earlier)| which != Which::All && *earlier != which);
+        self.which.push((number, which));
+        self.walked = Some(0);
+    }
+
+    /// Whether there may be some.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.walked.is_none()
+    }
+
+    /// Whether the flow is one of them.
+    pub fn has(&self, flow: &Flow) -> bool {
+        self.which.iter().any(|(before, which)| flow.number < *before && which.has(flow))
+    }
+}
