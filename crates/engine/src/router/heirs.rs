@@ -1,6 +1,6 @@
 //! Which element takes the state of which one of the graph before, and which workers a swap makes wait for each other.
 
-use crate::assemble::Place;
+use crate::node::Place;
 use crate::core::Core;
 use std::collections::{BTreeSet, HashMap};
 
