@@ -4,11 +4,11 @@
 //! puts its graph in place by itself, between two of its steps: none waits for another, nor for a thread that has to be
 //! woken. What that takes is what the graph's elements take over from their predecessors on the same worker.
 
-use crate::node::Place;
 use crate::core::Core;
 use crate::counters::Carried;
 use crate::devices::Devices;
 use crate::driver::Driver;
+use crate::node::Place;
 use crate::waiter::Waiter;
 use crate::worker::Worker;
 use std::sync::Arc;

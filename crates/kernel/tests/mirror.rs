@@ -5,8 +5,8 @@ mod common;
 mod model;
 
 use causeway_kernel::{
-    Address, Family, Message, Mirror, Neighbour, Object, Operation, Path, Prefix, Qdisc, Route, Scope,
-    Snapshot, Target,
+    Address, Message, Mirror, Neighbour, Object, Operation, Path, Prefix, Qdisc, Route, Scope, Snapshot,
+    Target,
 };
 use common::describe;
 use model::{NaiveKernel, PORTS};

@@ -300,7 +300,7 @@ fn follow(
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
-    let tables = driver::tables((&names, &indices), &front, in_driver, driver::Features::probe)?;
+    let tables = driver::tables_of((&names, &indices), &front, in_driver, driver::Features::probe)?;
     let forwarding = tables.forwarding();
     let (marks, record, pulse) = (forwarding.clone(), claim.clone(), Pulse::new());
     let (forwarded, marked) = (tables.forwarded(), tables.marks());

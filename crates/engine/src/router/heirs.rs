@@ -1,7 +1,7 @@
 //! Which element takes the state of which one of the graph before, and which workers a swap makes wait for each other.
 
-use crate::node::Place;
 use crate::core::Core;
+use crate::node::Place;
 use std::collections::{BTreeSet, HashMap};
 
 /// What a hot swap knows the elements of a graph by.

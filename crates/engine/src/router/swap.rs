@@ -18,7 +18,6 @@ use crate::devices::Devices;
 use crate::driver::{Command, Driver};
 use crate::exchange::{Decision, Next, Pending, Replaced, register};
 use crate::handler::NoAnswer;
-use crate::node::Place;
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::collections::BTreeSet;

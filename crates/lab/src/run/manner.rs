@@ -58,7 +58,7 @@ impl Preset {
             burst_width: 0.03,
             overload_ns: 300 * MS,
             event_ns: S,
-            settle: Duration::from_millis(100),
+            settle: Duration::from_millis(80),
             pause: Duration::ZERO,
             trials: 3,
             width: 0.03,

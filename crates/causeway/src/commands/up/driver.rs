@@ -12,7 +12,7 @@ mod readers;
 mod tests;
 mod ways;
 
-pub use features::{Features, tables};
+pub use features::{Features, tables_of};
 pub use memory::Memory;
 pub use readers::Readers;
 pub use ways::Ways;

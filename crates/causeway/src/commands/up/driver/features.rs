@@ -40,7 +40,7 @@ impl Features {
 
 /// The tables of ports with these names and indices, with what forwards in the driver, if that is asked for. Where the kernel
 /// has not what it takes they are the graph's alone, which is said.
-pub fn tables(
+pub fn tables_of(
     (names, indices): (&[String], &[u32]),
     front: &Arc<Front>,
     in_driver: Option<Settings>,
@@ -86,7 +86,7 @@ mod tests {
         let names = ["in".to_owned()];
         let in_driver = |features: Features| {
             let how = Settings { places: vec![Place::Xdp], check_every: 1_000, bytes: false };
-            let tables = tables((&names, &[1]), &front, Some(how), || features).expect("tables");
+            let tables = tables_of((&names, &[1]), &front, Some(how), || features).expect("tables");
             tables.forwarded().is_some()
         };
         let all = Features { interfaces: true, lookups: true };
