@@ -132,11 +132,16 @@ mod tests {
             rustix::thread::sched_setaffinity(None, &set).expect("pinned");
             ready.send(()).expect("heard");
             let _ = ends.recv();
+            let freed = std::thread::spawn(|| {
+                causeway_engine::unpin();
+                allowed()
+            });
+            freed.join().expect("it runs")
         };
         let thread = std::thread::Builder::new().name("worker-0".to_owned()).spawn(body).expect("started");
         began.recv().expect("it runs");
         assert_eq!(workers_of(Path::new("/proc/self/task")), [processor]);
         drop(end);
-        thread.join().expect("ended");
+        assert_eq!(thread.join().expect("ended"), allowed(), "who a pinned one starts runs where it likes");
     }
 }

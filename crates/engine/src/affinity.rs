@@ -1,6 +1,7 @@
 //! Pinning a thread to a processor.
 
-use rustix::thread::CpuSet;
+use rustix::process::getpid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
 /// Pins the calling thread to `processor`.
@@ -10,7 +11,13 @@ pub(crate) fn pin(processor: usize) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no such processor"));
     }
     set.set(processor);
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Lets the calling thread run where the process may: a worker may have started it, and be pinned.
+pub fn unpin() {
+    // Who may not be moved stays where it is.
+    let _ = sched_getaffinity(Some(getpid())).and_then(|set| sched_setaffinity(None, &set));
 }
 
 /// The processors that a thread of this process can be pinned to.

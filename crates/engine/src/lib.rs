@@ -93,7 +93,7 @@ pub mod watch;
 mod work;
 mod worker;
 
-pub use affinity::usable_processors;
+pub use affinity::{unpin, usable_processors};
 pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line, read_line};
 pub use cx::Cx;

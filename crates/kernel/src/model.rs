@@ -292,6 +292,12 @@ impl Rule {
     pub(crate) fn is_of_transit(&self) -> bool {
         self.action != RuleAction::Nothing && !self.oif && self.iif.as_deref() != Some("lo")
     }
+
+    /// Whether the destination alone says whether it applies, and then what its table says holds.
+    pub(crate) fn is_by_destination(&self) -> bool {
+        let selects_by_more = self.from.is_some() || self.iif.is_some() || self.more;
+        matches!(self.action, RuleAction::LookUp(_)) && self.shortest == 0 && !selects_by_more
+    }
 }
 
 /// Settings of an interface, or of all.

@@ -5,7 +5,7 @@ use super::input::Input;
 use super::protocol::{self, Ask, Reply};
 use super::socket::Listener;
 use super::watch::{self, Request};
-use causeway_engine::Error;
+use causeway_engine::{Error, unpin};
 use rustix::net::{Shutdown, shutdown};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -49,6 +49,7 @@ impl Stream for TcpStream {
 fn attend<S: Stream>(input: S, output: S, router: Arc<dyn Ask + Send + Sync>) {
     // An error ends that client's connection and nothing else.
     std::thread::spawn(move || {
+        unpin();
         router.client(true);
         let served = converse(Input::new(input), output, &*router);
         router.client(false);
@@ -100,6 +101,7 @@ fn accept<S: Stream>(
     router: Arc<dyn Ask + Send + Sync>,
 ) {
     std::thread::spawn(move || {
+        unpin();
         loop {
             match next() {
                 Ok((input, output)) => attend(input, output, router.clone()),

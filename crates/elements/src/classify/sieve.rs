@@ -14,9 +14,15 @@ fn is_looked_at(at: At, bytes: u32) -> bool {
     LOOKED_AT.iter().any(|&(base, most)| at.base == base && at.offset.saturating_add(bytes) <= most)
 }
 
+/// Blocks of a program that is made a question, since a worker may wait for it: those of some two hundred rules.
+const MOST_BLOCKS: usize = 1_600;
+
 impl Sieve {
-    /// The rules that an element lowers to; `None` if they look at something else.
+    /// The rules that an element lowers to; `None` if they look at something else, or are many.
     pub fn of(program: Program) -> Option<Sieve> {
+        if program.blocks().len() > MOST_BLOCKS {
+            return None;
+        }
         let code = program.blocks().iter();
         let within = code.flat_map(|code| &code.ops).all(|op| match *op {
             Op::Load { at, bytes, .. } => is_looked_at(at, bytes.into()),

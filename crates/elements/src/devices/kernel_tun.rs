@@ -220,6 +220,10 @@ impl KernelTun {
 }
 
 impl Element for KernelTun {
+    fn swap_key(&self) -> Option<String> {
+        self.port.as_ref().map(|port| format!("receives from {}", port.name))
+    }
+
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
         self.pulled = cx.pulls_from(0);
         let port = self.opener.open(self.method())?;

@@ -177,6 +177,8 @@ impl Router {
                 Err(_) => log::error!("a worker does not answer, and still has the graph that was replaced"),
             }
         }
+        // What was sent by a ring that is no more may have rung at who had its other end before.
+        self.handles.iter().for_each(|handle| handle.doorbell.wake());
         Ok(all)
     }
 

@@ -14,7 +14,7 @@ use super::{Finding, Severity};
 /// | `port-shared` | yes | an interface upon it takes frames that are addressed to it |
 /// | `port-kind` | yes | it is not Ethernet, or resolves no addresses |
 /// | `port-down` | yes | it is down (a warning) |
-/// | `policy-rule` | yes | an `ip rule` selects by more than the destination, or discards: packets that it may be about are the kernel's (a warning) |
+/// | `policy-rule` | yes | an `ip rule` selects by more than the destination, or discards, or one of the kernel's own is missing |
 /// | `nft-ingress` | yes | an nftables chain with rules, or that drops, where packets come in by a port |
 /// | `nft-prerouting` | yes | the same before the route is looked up |
 /// | `nft-forward` | yes | the same for forwarded packets |

@@ -25,6 +25,9 @@ const TURN: Duration = Duration::from_millis(200);
 const AUDIT: Duration = Duration::from_secs(30);
 /// How long whoever changes something is given to finish before it is looked at.
 const SETTLE: Duration = Duration::from_millis(20);
+/// The same where the tables follow too: they may be three seconds behind the kernel, and until they are not they are neither by
+/// the rules of before nor by those of now.
+const FOLLOW: Duration = Duration::from_secs(4);
 /// How long to wait after an error.
 const RETRY: Duration = Duration::from_secs(1);
 /// Between two looks there is at least this many times what the last one took, so that a storm of messages costs no more than
@@ -149,7 +152,9 @@ impl Watch {
         }
         let now = Instant::now();
         if self.doubt.is_some_and(|at| at <= now) {
-            self.discard();
+            if self.discard() {
+                return self.doubt(Doubt::Rules, FOLLOW);
+            }
             self.look();
         } else if self.doubt.is_none() && self.audit_at <= now {
             self.look();
@@ -239,24 +244,35 @@ impl Watch {
                     Ok(Some(len)) => self.reaction(*subject, &self.buffer[..len]),
                     Err(_) => Reaction::Look(Doubt::Lost),
                 };
+                let is_followed = *subject == Subject::Route;
                 match reaction {
                     Reaction::Nothing => {}
                     Reaction::Ask => self.ask_at = Instant::now().max(self.ask_not_before),
+                    Reaction::Look(doubt @ Doubt::Rules) => return self.doubt(doubt, FOLLOW),
+                    Reaction::Look(doubt @ Doubt::Lost) if is_followed => return self.doubt(doubt, FOLLOW),
                     Reaction::Look(doubt) => return self.doubt(doubt, SETTLE),
                 }
             }
         }
     }
 
-    /// Throws away what has come so far.
-    fn discard(&mut self) {
-        for (_, socket) in &self.sockets {
+    /// Throws away what has come so far; whether the tables may have to follow some of it.
+    fn discard(&mut self) -> bool {
+        let mut rules = false;
+        for (subject, socket) in &self.sockets {
             for _ in 0..DATAGRAMS {
-                if let Ok(None) = receive(socket, &mut self.buffer) {
-                    break;
+                match receive(socket, &mut self.buffer) {
+                    Ok(None) => break,
+                    Ok(Some(len)) => {
+                        let is_rule =
+                            |frame| matches!(frame, Ok(Frame { kind: RTM_NEWRULE | RTM_DELRULE, .. }));
+                        rules |= *subject == Subject::Route && Frames(&self.buffer[..len]).any(is_rule);
+                    }
+                    Err(_) => rules |= *subject == Subject::Route,
                 }
             }
         }
+        rules
     }
 
     fn reaction(&self, subject: Subject, datagram: &[u8]) -> Reaction {

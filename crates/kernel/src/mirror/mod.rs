@@ -27,7 +27,6 @@ use crate::wire::Frames;
 use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState};
 use interned::Interned;
 use kernel::{Kernel, Seen};
-pub(crate) use rules::Applies;
 use rules::Rules;
 pub use scope::Scope;
 use suspects::Suspect;
@@ -201,11 +200,6 @@ impl Mirror {
     /// The policy rules in their order, IPv4 before IPv6.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.kernel.rules.iter().map(|seen| &seen.value)
-    }
-
-    /// Which of the packets to its destinations a rule applies to; none: to none that is forwarded.
-    pub(crate) fn applies(&self, rule: &Rule) -> Option<Applies> {
-        self.kernel.applies(rule)
     }
 
     /// The queueing disciplines.

@@ -100,6 +100,10 @@ impl Tables {
         let tables = (domain, v4.fib(), v6.fib(), &neighbours);
         let forwarding = Arc::new(with(Forwarding::new(names, PuntReason::NAMES, lease, tables)));
         let apart = Apart::new(neighbours.acquire(left_to_kernel(1, PuntReason::SelfCheck))?);
+        // Sources behind them are the kernel's too.
+        for index in [kernel, apart.index] {
+            forwarding.set_paths(index, Paths::ours());
+        }
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
             forwarding,
