@@ -27,7 +27,7 @@ fn plan(elements: &[Element]) -> Plan {
 const GRAPH: &[Element] = &[
     ("in", "Idle", "", &[(1, 0)]),
     ("kind", "Classifier", "12/0806, 12/0800, -", &[(2, 0), (3, 0), (8, 0)]),
-    ("arp", "Discard", "", &[]),
+    ("arp", "Print", "", &[]),
     ("strip", "Strip", "14", &[(4, 0)]),
     ("check", "CheckIPHeader", "", &[(5, 0)]),
     ("routes", "RadixIPLookup", "0.0.0.0/0 0", &[(6, 0)]),
@@ -90,7 +90,7 @@ in the driver behind in: kind
     [0] -> check
   check :: CheckIPHeader
     [0] -> up to routes
-  cut at arp (Discard): it does not say what it does
+  cut at arp (Print): it does not say what it does
   cut at routes (RadixIPLookup): its table is not in the driver
 ";
     assert_eq!(text, expected);

@@ -305,7 +305,7 @@ mod tests {
             let comparisons = one.comparisons(&Preset::quick(), 1, &TWO).expect("comparisons");
             (comparisons[0].preset.trial_ns, comparisons[0].preset.settle.as_millis())
         };
-        assert_eq!((manner("OSR-7"), manner("OSR-6")), ((1_000_000_000, 500), (100_000_000, 100)));
+        assert_eq!((manner("OSR-7"), manner("OSR-6")), ((1_000_000_000, 500), (100_000_000, 80)));
     }
 
     #[test]

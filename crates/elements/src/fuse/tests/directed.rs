@@ -21,7 +21,7 @@ impl Bench {
     }
 
     fn on(workers: usize, text: &str) -> Bench {
-        let bytes = [&[2; 12][..], &[8, 0], &corpus::datagram(&[], b"payload", 64, 0)].concat();
+        let bytes = [&[2; 12][..], &[8, 0], &corpus::datagram(&[], b"a payload of twenty.", 64, 0)].concat();
         let packet_type = PacketType::Host;
         let given = Given { bytes, packet_type, paint: 0, fix_source: false, adjacency: 0 };
         let desk = Arc::new(Desk::default());
