@@ -322,10 +322,9 @@ mod tests {
         assert!(idle(&[]).is_none());
     }
 
-    #[test]
-    fn of_the_router_whose_place_is_taken_the_programs_are_no_obstacle() {
-        let record = |xdp| Record {
-            name: "a".to_owned(),
+    fn record(name: &str, xdp: Option<u32>) -> Record {
+        Record {
+            name: name.to_owned(),
             pid: 7,
             started: 0,
             netns: String::new(),
@@ -335,7 +334,12 @@ mod tests {
             xdp,
             tcx: None,
             undo: Default::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn of_the_router_whose_place_is_taken_the_programs_are_no_obstacle() {
+        let record = |xdp| record("a", xdp);
         let has = |replaced: &Replaced| [5, 6].map(|program| replaced.has_at_xdp(program));
         assert_eq!(has(&Replaced::by_record(&record(Some(5)))), [true, false]);
         assert_eq!(has(&Replaced::by_record(&record(None))), [true, true], "of an earlier version");
@@ -344,18 +348,7 @@ mod tests {
 
     #[test]
     fn a_port_that_is_taken_names_whose_it_may_be() {
-        let router = |name: &str| Record {
-            name: name.to_owned(),
-            pid: 7,
-            started: 0,
-            netns: String::new(),
-            cookie: None,
-            socket: "s".into(),
-            counters: "c".into(),
-            xdp: None,
-            tcx: None,
-            undo: Default::default(),
-        };
+        let router = |name| record(name, None);
         let what = |routers: &[Record]| taken("eth1", routers).what;
         assert_eq!(what(&[]), "a router of Causeway is attached already");
         assert_eq!(what(&[router("a")]), "a router of Causeway is attached already: 'a' (process 7)");
