@@ -30,7 +30,8 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
         for class in 0..=CODE_POINTS.len() {
             let _ = write!(text, "c[{class}] -> Queue(1024) -> [{class}] s; ");
         }
-        text + "s -> Unqueue(BURST 32) -> out"
+        // As much as the source brings in a turn, or most of it would be dropped at the queues.
+        text + "s -> Unqueue(BURST 256) -> out"
     };
     let passages = [
         ("nothing", "in -> out".to_owned(), trace(|random| packet(random, 46))),

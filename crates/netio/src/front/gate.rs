@@ -1,9 +1,7 @@
 //! One entry that the programs of all ports pass through, and that closes when the process dies.
 
 use crate::Result;
-use causeway_bpf::{
-    Alu, Asm, Code, Helper, Map, MapKind, Program, ProgramKind, Reg, Size, action, sk_buff, xdp_md,
-};
+use causeway_bpf::{Asm, Code, Helper, Map, MapKind, Program, ProgramKind, Reg, action};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// The program that is attached to every port, and the array of one program that it goes on in.
@@ -34,15 +32,15 @@ impl Gate {
 
 /// Goes on in the array's program; passes the frame to the kernel when there is none.
 fn root(kind: ProgramKind, programs: BorrowedFd<'_>) -> Result<Code> {
-    let (ifindex, pass) = match kind {
-        ProgramKind::SchedCls => (sk_buff::IFINDEX, action::TCX_NEXT),
-        _ => (xdp_md::INGRESS_IFINDEX, action::XDP_PASS),
+    let pass = match kind {
+        ProgramKind::SchedCls => action::TCX_NEXT,
+        _ => action::XDP_PASS,
     };
     let mut a = Asm::new();
-    // Interface indices are positive, so this is 0; but the verifier cannot know. With an index that it knows the
-    // kernel writes the call into the machine code of each program and has to mend each when the array is emptied.
-    a.load(Size::W, Reg::R3, Reg::R1, ifindex);
-    a.alu(Alu::Rsh, Reg::R3, 31);
+    // With an index that it knows the kernel writes the call into the machine code, which it mends when the array is emptied:
+    // one place, in the one program of all ports. A call by the array is an indirect one, and where those are guarded against
+    // speculation (retpolines) each costs some 25 ns a frame.
+    a.mov(Reg::R3, 0);
     a.map(Reg::R2, programs);
     a.call(Helper::TailCall);
     a.mov(Reg::R0, pass);
