@@ -2,7 +2,7 @@
 //!
 //! The address stays in R0 and R5, upper half and lower.
 
-use super::{SharedRegion, element, ones};
+use super::{SharedRegion, element, ones32};
 use crate::frame::Frame;
 use causeway_bpf::{Alu, Asm, Cond, Label, Reg, Size};
 use causeway_fib::{Lines6Layout, Place};
@@ -129,7 +129,7 @@ impl Walk<'_> {
         self.asm.alu(Alu::Sub, Reg::R3, Reg::R2);
         self.asm.mov32(Reg::R2, Reg::R4);
         self.asm.alu32(Alu::Lsh, Reg::R2, Reg::R3);
-        ones(self.asm, Reg::R2, [Reg::R1, Reg::R3]);
+        ones32(self.asm, Reg::R2, Reg::R1);
         self.asm.alu(Alu::Rsh, Reg::R4, 32);
         self.asm.alu32(Alu::Add, Reg::R4, Reg::R2);
         self.asm.load_slot(Size::D, Reg::R5, self.frame.key, 8);

@@ -196,3 +196,22 @@ fn ones(asm: &mut Asm, to: Reg, [a, mask]: [Reg; 2]) {
     asm.alu(Alu::Mul, to, mask);
     asm.alu(Alu::Rsh, to, 56);
 }
+
+/// The same of the lower half of `to`, whose masks are parts of instructions.
+fn ones32(asm: &mut Asm, to: Reg, a: Reg) {
+    asm.mov32(a, to);
+    asm.alu32(Alu::Rsh, a, 1);
+    asm.alu32(Alu::And, a, 0x5555_5555);
+    asm.alu32(Alu::Sub, to, a);
+    asm.mov32(a, to);
+    asm.alu32(Alu::Rsh, a, 2);
+    asm.alu32(Alu::And, a, 0x3333_3333);
+    asm.alu32(Alu::And, to, 0x3333_3333);
+    asm.alu32(Alu::Add, to, a);
+    asm.mov32(a, to);
+    asm.alu32(Alu::Rsh, a, 4);
+    asm.alu32(Alu::Add, to, a);
+    asm.alu32(Alu::And, to, 0x0f0f_0f0f);
+    asm.alu32(Alu::Mul, to, 0x0101_0101);
+    asm.alu32(Alu::Rsh, to, 24);
+}

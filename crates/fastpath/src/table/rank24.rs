@@ -1,6 +1,6 @@
 //! The walk of the IPv4 table.
 
-use super::{SharedRegion, element, ones};
+use super::{SharedRegion, element, ones, ones32};
 use causeway_bpf::{Alu, Asm, Cond, Reg, Size};
 use causeway_fib::{Place, Rank24Layout};
 
@@ -19,7 +19,7 @@ pub fn adjacency(asm: &mut Asm, memory: &SharedRegion, layout: &Rank24Layout) {
     asm.alu(Alu::Sub, Reg::R4, Reg::R2);
     asm.mov32(Reg::R5, Reg::R3);
     asm.alu32(Alu::Lsh, Reg::R5, Reg::R4);
-    ones(asm, Reg::R5, [Reg::R1, Reg::R2]);
+    ones32(asm, Reg::R5, Reg::R1);
     asm.alu(Alu::Rsh, Reg::R3, 32);
     asm.alu32(Alu::Add, Reg::R3, Reg::R5);
     let found = asm.label();

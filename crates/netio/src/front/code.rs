@@ -21,6 +21,8 @@ pub struct Maps<'a> {
     pub local4: BorrowedFd<'a>,
     /// Hash of IPv6 addresses, 16 bytes.
     pub local6: BorrowedFd<'a>,
+    /// Array of one value, 65 536 bits: which hashes the addresses in both have ([`FILTER_MULTIPLIER`]).
+    pub local_filter: BorrowedFd<'a>,
     /// Programs of graphs by number of the port, if there may be any.
     pub graphs: Option<BorrowedFd<'a>>,
     /// Whether all that is taken brings luggage ([`Front::with_luggage`](super::Front::with_luggage)).
@@ -232,6 +234,7 @@ impl<'a> Parts<'a> {
         self.judge(a, &IPV4);
         a.load(Size::W, Reg::R2, DATA, ETHERNET + 16);
         a.store_slot(Size::W, self.key, 0, Reg::R2);
+        a.mov(Reg::R3, Reg::R2);
         self.transit_unless_in(a, self.maps.local4);
     }
 
@@ -272,10 +275,15 @@ impl<'a> Parts<'a> {
             a.bind(fine);
         }
         self.judge(a, &IPV6);
+        a.mov(Reg::R3, 0);
         for half in [0, 8] {
             a.load(Size::D, Reg::R2, DATA, ETHERNET + 24 + half);
             a.store_slot(Size::D, self.key, half, Reg::R2);
+            a.alu(Alu::Xor, Reg::R3, Reg::R2);
         }
+        a.mov(Reg::R2, Reg::R3);
+        a.alu(Alu::Rsh, Reg::R2, 32);
+        a.alu(Alu::Xor, Reg::R3, Reg::R2);
         self.transit_unless_in(a, self.maps.local6);
     }
 
@@ -305,8 +313,23 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The address is in the key, and its words folded to one by exclusive or are the lower half of R3.
     fn transit_unless_in(&mut self, a: &mut Asm, local: BorrowedFd<'_>) {
         let is_local = self.pass(a, Reason::Local);
+        let may_be = a.label();
+        a.alu32(Alu::Mul, Reg::R3, FILTER_MULTIPLIER as i32);
+        a.alu32(Alu::Rsh, Reg::R3, 16);
+        a.mov(Reg::R2, Reg::R3);
+        a.alu(Alu::And, Reg::R2, 63);
+        a.alu(Alu::Rsh, Reg::R3, 6);
+        a.alu(Alu::Lsh, Reg::R3, 3);
+        a.map_value(Reg::R1, self.maps.local_filter, 0);
+        a.alu(Alu::Add, Reg::R1, Reg::R3);
+        a.load(Size::D, Reg::R1, Reg::R1, 0);
+        a.alu(Alu::Rsh, Reg::R1, Reg::R2);
+        a.jump_if(Cond::Set, Reg::R1, 1, may_be);
+        a.jump(self.transit);
+        a.bind(may_be);
         a.map(Reg::R1, local);
         a.slot_address(Reg::R2, self.key);
         a.call(Helper::MapLookup);
@@ -314,6 +337,10 @@ impl<'a> Parts<'a> {
         a.jump(self.transit);
     }
 }
+
+/// What the words of an address, folded to one, are multiplied by: the upper half of the product is the address's bit in the filter
+/// (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+pub(super) const FILTER_MULTIPLIER: u32 = 0x9e37_79b1;
 
 /// Next-header values that are extension headers (IANA registry; 44, the fragment header, stands apart).
 const EXTENSION_HEADERS: [i32; 9] = [0, 43, 51, 60, 135, 139, 140, 253, 254];

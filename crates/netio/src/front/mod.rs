@@ -141,7 +141,7 @@ impl Front {
         let ports = Map::new(MapKind::Hash, "ports", 4, PortRecord::LEN, PORTS)?;
         let sockets = Map::new(MapKind::XskMap, "sockets", 4, 4, SOCKETS)?;
         let counters = Map::new(MapKind::PerCpuArray, "xdp_counters", 4, 8, reasons * PORTS)?;
-        let (local4, local6) = local.maps();
+        let [local4, local6, local_filter] = local.maps();
         let maps = Maps {
             ports: ports.as_fd(),
             sockets: sockets.as_fd(),
@@ -149,6 +149,7 @@ impl Front {
             lease: lease.map().as_fd(),
             local4,
             local6,
+            local_filter,
             graphs: None,
             luggage: behind == Behind::GraphsWithLuggage,
             arrivals: behind == Behind::SocketsWithArrivals,

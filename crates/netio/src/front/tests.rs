@@ -6,6 +6,7 @@ mod checksums;
 mod graphs;
 mod losses;
 
+use super::local::{FILTER_BYTES, bit, place};
 use super::*;
 use crate::ErrorKind;
 use causeway_bpf::interp::{self, FakeMap};
@@ -143,6 +144,7 @@ const LOCAL4_FD: i32 = 3;
 const LOCAL6_FD: i32 = 4;
 const PORTS_FD: i32 = 5;
 const LEASE: i32 = 6;
+const LOCAL_FILTER: i32 = 7;
 
 /// The port's queues, and the one among them that has a socket.
 const QUEUES: u32 = 4;
@@ -168,6 +170,7 @@ fn fake_code() -> Code {
         lease: fake(LEASE),
         local4: fake(LOCAL4_FD),
         local6: fake(LOCAL6_FD),
+        local_filter: fake(LOCAL_FILTER),
         graphs: None,
         luggage: false,
         arrivals: false,
@@ -199,6 +202,11 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
     // Another port's socket stands behind the last queue, and its counters around those of this port.
     let sockets = [FIRST_SOCKET + WITH_SOCKET, FIRST_SOCKET + QUEUES].map(|n| (word(n), vec![0; 4]));
     let zeros = (0..200).map(|n| (word(n), vec![0; 8])).collect();
+    let mut filter = vec![0; FILTER_BYTES];
+    for octets in [&LOCAL4.octets()[..], &local6().octets()] {
+        let (word, mask) = place(bit(octets));
+        filter[word..word + 8].copy_from_slice(&mask.to_ne_bytes());
+    }
     interp::set_now_ns(now_ns);
     interp::set_maps([
         (PORTS_FD, map(4, vec![(word(interp::IFINDEX), record.to_bytes().to_vec())])),
@@ -207,6 +215,7 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
         (LEASE, map(4, vec![(word(0), DEADLINE_NS.to_ne_bytes().to_vec())])),
         (LOCAL4_FD, map(4, vec![(LOCAL4.octets().to_vec(), vec![1; 4])])),
         (LOCAL6_FD, map(16, vec![(local6().octets().to_vec(), vec![1; 4])])),
+        (LOCAL_FILTER, map(4, vec![(word(0), filter)])),
     ]);
     let (verdict, after) = interp::run_xdp(&fake_code(), frame, queue).expect("interpreted");
     assert_eq!(after, frame, "the program must not write to the frame");
