@@ -26,7 +26,7 @@ impl Front {
         graphs.known().bare.insert(ifindex);
         if let Some(record) = claims.get_mut(&ifindex).filter(|record| record.place == Place::Xdp) {
             let changed = PortRecord { bare: true, ..*record };
-            self.ports.insert(&ifindex.to_ne_bytes(), &changed.to_bytes())?;
+            self.ports.insert(ifindex, &changed)?;
             *record = changed;
         }
         Ok(())

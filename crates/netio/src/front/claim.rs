@@ -96,8 +96,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let queues = self.record().map_or(0, |r| r.queues);
         (0..queues).for_each(|queue| self.clear_socket(queue));
-        // Nobody else removes it, so it is there; without it the program passes everything.
-        let _ = self.front.ports.remove(&self.ifindex.to_ne_bytes());
+        self.front.ports.remove(self.ifindex);
         let mut claims = self.front.claims();
         let graphs = self.front.side(self.place).and_then(|side| side.graphs.as_ref());
         if let (Some(record), Some(graphs)) = (claims.remove(&self.ifindex), graphs) {

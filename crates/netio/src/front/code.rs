@@ -1,7 +1,7 @@
 //! The instructions of the program behind the gate.
 
-use super::port::field;
-use super::{Place, Reason, flag};
+use super::port::{PortRecord, field};
+use super::{PORTS, Place, Reason, flag};
 use crate::Result;
 use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action};
 use std::os::fd::BorrowedFd;
@@ -11,6 +11,8 @@ use std::os::fd::BorrowedFd;
 pub struct Maps<'a> {
     /// Hash of `PortRecord`s by interface index.
     pub ports: BorrowedFd<'a>,
+    /// Array of one value: words that lead to records, and those ([`near`]).
+    pub near: BorrowedFd<'a>,
     /// XSKMAP of all ports' sockets.
     pub sockets: BorrowedFd<'a>,
     /// Per-CPU array of 64-bit counters: [`Reason`]s of all ports.
@@ -29,6 +31,32 @@ pub struct Maps<'a> {
     pub luggage: bool,
     /// Whether it brings its time of arrival ([`Front::with_arrivals`](super::Front::with_arrivals)).
     pub arrivals: bool,
+}
+
+/// Places for near records: more than there are ports, for those that were replaced.
+pub(super) const NEAR_RECORDS: u32 = 2 * PORTS;
+/// Bytes of one.
+pub(super) const NEAR: u32 = (PortRecord::LEN as u32).next_power_of_two();
+
+/// Where the records of ports are that are found without a hash. Interface indices that end in the same bits share a word, which
+/// one of them has: its index in the upper half, the number of its record in the lower. Index 0 is no interface's.
+pub(super) mod near {
+    use super::{NEAR, NEAR_RECORDS};
+
+    /// Words.
+    pub const WORDS: u32 = 1_024;
+    /// Bytes of all.
+    pub const BYTES: usize = record(NEAR_RECORDS);
+
+    /// Offset of an interface's word.
+    pub const fn word(ifindex: u32) -> usize {
+        (ifindex % WORDS) as usize * 8
+    }
+
+    /// Offset of the record with a number.
+    pub const fn record(number: u32) -> usize {
+        (WORDS * 8 + number * NEAR) as usize
+    }
 }
 
 /// Registers that calls keep.
@@ -135,18 +163,33 @@ impl<'a> Parts<'a> {
 
     /// Finds the port's record; a frame of an interface without one is none of ours.
     fn find_port(&self, a: &mut Asm) {
-        let known = a.label();
+        let (far, known) = (a.label(), a.label());
         a.mov(CTX, Reg::R1);
         a.load(Size::W, Reg::R2, CTX, self.place.ifindex());
+        a.mov(Reg::R3, Reg::R2);
+        a.alu(Alu::And, Reg::R3, near::WORDS as i32 - 1);
+        a.alu(Alu::Lsh, Reg::R3, 3);
+        a.map_value(Reg::R4, self.maps.near, 0);
+        a.alu(Alu::Add, Reg::R4, Reg::R3);
+        a.load(Size::D, Reg::R3, Reg::R4, 0);
+        a.mov(Reg::R4, Reg::R3);
+        a.alu(Alu::Rsh, Reg::R4, 32);
+        a.jump_if(Cond::Ne, Reg::R4, Reg::R2, far);
+        a.alu(Alu::And, Reg::R3, NEAR_RECORDS as i32 - 1);
+        a.alu(Alu::Lsh, Reg::R3, NEAR.trailing_zeros() as i32);
+        a.map_value(PORT, self.maps.near, near::record(0) as i32);
+        a.alu(Alu::Add, PORT, Reg::R3);
+        a.jump(known);
+        a.bind(far);
         a.store_slot(Size::W, self.key, 0, Reg::R2);
         a.map(Reg::R1, self.maps.ports);
         a.slot_address(Reg::R2, self.key);
         a.call(Helper::MapLookup);
-        a.jump_if(Cond::Ne, Reg::R0, 0, known);
+        a.mov(PORT, Reg::R0);
+        a.jump_if(Cond::Ne, PORT, 0, known);
         a.mov(Reg::R0, self.refusal);
         a.exit();
         a.bind(known);
-        a.mov(PORT, Reg::R0);
     }
 
     /// Notes the frame's length, and takes it if all are taken.

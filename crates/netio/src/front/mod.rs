@@ -34,6 +34,7 @@ mod local;
 mod losses;
 mod place;
 mod port;
+mod ports;
 mod reason;
 mod side;
 mod skb;
@@ -55,6 +56,7 @@ use causeway_bpf::{Map, MapKind, program_name};
 use links::Links;
 use losses::Losses;
 use port::{PortRecord, flag};
+use ports::Ports;
 use side::Side;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -75,7 +77,7 @@ pub struct Front {
     at_tcx: Option<Side>,
     lease: Lease,
     local: LocalAddresses,
-    ports: Map,
+    ports: Ports,
     sockets: Map,
     counters: Map,
     /// The records of the ports, by interface index.
@@ -138,12 +140,14 @@ impl Front {
     fn load(first: Take, behind: Behind) -> Result<Front> {
         let (lease, local) = (Lease::new()?, LocalAddresses::new()?);
         let reasons = Reason::ALL.len() as u32;
-        let ports = Map::new(MapKind::Hash, "ports", 4, PortRecord::LEN, PORTS)?;
+        let ports = Ports::new()?;
         let sockets = Map::new(MapKind::XskMap, "sockets", 4, 4, SOCKETS)?;
         let counters = Map::new(MapKind::PerCpuArray, "xdp_counters", 4, 8, reasons * PORTS)?;
         let [local4, local6, local_filter] = local.maps();
+        let [all, near] = ports.maps();
         let maps = Maps {
-            ports: ports.as_fd(),
+            ports: all,
+            near,
             sockets: sockets.as_fd(),
             counters: counters.as_fd(),
             lease: lease.map().as_fd(),
@@ -262,7 +266,7 @@ impl Front {
         if let Some(graphs) = graphs {
             graphs.begin(ifindex, graph)?;
         }
-        self.ports.insert(&ifindex.to_ne_bytes(), &record.to_bytes())?;
+        self.ports.insert(ifindex, &record)?;
         claims.insert(ifindex, record);
         drop(claims);
         Claim::new(self.clone(), ifindex, place)
@@ -284,7 +288,7 @@ impl Front {
                 let rules = Rules { mac, take: Take::Transit { ipv4, ipv6 }, ..record.rules };
                 let changed = PortRecord { rules, ..*record };
                 if changed != *record {
-                    self.ports.insert(&ifindex.to_ne_bytes(), &changed.to_bytes())?;
+                    self.ports.insert(ifindex, &changed)?;
                     *record = changed;
                 }
                 Ok(())

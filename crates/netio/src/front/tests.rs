@@ -6,6 +6,7 @@ mod checksums;
 mod graphs;
 mod losses;
 
+use super::code::near;
 use super::local::{FILTER_BYTES, bit, place};
 use super::*;
 use crate::ErrorKind;
@@ -145,6 +146,7 @@ const LOCAL6_FD: i32 = 4;
 const PORTS_FD: i32 = 5;
 const LEASE: i32 = 6;
 const LOCAL_FILTER: i32 = 7;
+const NEAR_FD: i32 = 8;
 
 /// The port's queues, and the one among them that has a socket.
 const QUEUES: u32 = 4;
@@ -165,6 +167,7 @@ fn fake_code() -> Code {
     let fake = |fd| unsafe { BorrowedFd::borrow_raw(fd) };
     let maps = Maps {
         ports: fake(PORTS_FD),
+        near: fake(NEAR_FD),
         sockets: fake(SOCKETS),
         counters: fake(COUNTERS),
         lease: fake(LEASE),
@@ -216,6 +219,7 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
         (LOCAL4_FD, map(4, vec![(LOCAL4.octets().to_vec(), vec![1; 4])])),
         (LOCAL6_FD, map(16, vec![(local6().octets().to_vec(), vec![1; 4])])),
         (LOCAL_FILTER, map(4, vec![(word(0), filter)])),
+        (NEAR_FD, map(4, vec![(word(0), vec![0; near::BYTES])])),
     ]);
     let (verdict, after) = interp::run_xdp(&fake_code(), frame, queue).expect("interpreted");
     assert_eq!(after, frame, "the program must not write to the frame");
@@ -333,6 +337,40 @@ fn corpus_in_the_kernel() {
     assert!(Reason::ALL.iter().all(|&r| other.count(r).expect("count") == 0), "counters are a port's own");
     let _first = front.claim(0, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     assert_eq!(front.count_all(Reason::OtherHost), strangers + 1, "those of all ports together");
+}
+
+/// Records are near or in the hash alone, and change more often than there are places for near ones.
+#[test]
+fn a_ports_record_is_found_whoever_has_its_place() {
+    let Some(front) = front() else { return };
+    front.lease().renew(u64::MAX);
+    let claim = |ifindex| front.claim(ifindex, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+    let there = |port: &Claim, reason| {
+        let before = port.count(reason).expect("count");
+        port.program().test_run(&v4(|_| ()), None, 1).expect("run");
+        port.count(reason).expect("count") == before + 1
+    };
+    let neighbour = LOOPBACK + near::WORDS;
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    for first in [Some(claim(neighbour)), None] {
+        let port = claim(LOOPBACK);
+        let second = first.is_none().then(|| claim(neighbour));
+        for round in 0..600u32 {
+            let other = [2, 0, 0, 0, (round >> 8) as u8, round as u8];
+            front.set_transit(LOOPBACK, other, true, true).expect("set");
+            assert!(there(&port, Reason::OtherHost), "round {round}");
+            front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+            assert!(there(&port, Reason::NoSocket), "round {round}");
+        }
+        let count = |port: &Option<Claim>| port.as_ref().map_or(0, |p| p.count(Reason::NoSocket).unwrap());
+        assert_eq!((count(&first), count(&second)), (0, 0), "the neighbour had no frames");
+        drop(port);
+        drop(first);
+        // Nothing is found of a port that is gone.
+        let other = second.unwrap_or_else(|| claim(neighbour));
+        let run = other.program().test_run(&v4(|_| ()), None, 1).expect("run");
+        assert_eq!((run.verdict, front.count_all(Reason::NoSocket)), (action::XDP_PASS, 0));
+    }
 }
 
 #[test]
