@@ -24,6 +24,7 @@ use crate::decode::Operation;
 use crate::model::{Family, Link, Rule, RuleAction};
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
+use crate::uapi::RT_TABLE_LOCAL;
 
 /// Which of the packets to its destinations a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,6 +224,9 @@ impl Mirror {
                         Ok(hop) if len < step.shortest && self.is_by_paths(hop) => continue,
                         // One that rejects packets counts all the same.
                         _ if len < step.shortest => Err(PuntReason::PolicyRules),
+                        Ok(hop) if table == RT_TABLE_LOCAL && self.is_amid_main(hop) => {
+                            Err(PuntReason::LocalTable)
+                        }
                         found => found,
                     }
                 }
@@ -235,6 +239,16 @@ impl Mirror {
             walk.before.push(found);
         }
         walk
+    }
+
+    /// Whether a route of the table local may be of no account to the kernel where main has a longer prefix: IPv4's two tables
+    /// are one to it until there is another rule than its own, and stay two from then on, which nobody can ask. What it keeps
+    /// to itself by the one it is left by the other as well, since it is this machine's here, also as a source.
+    fn is_amid_main(&self, hop: u32) -> bool {
+        use PuntReason::{Anycast, Broadcast, Local, Multicast};
+        let Some((key, _)) = self.hops.get(hop) else { return true };
+        let is_own = matches!(key, HopKey::Punt { reason: Local | Broadcast | Anycast | Multicast, .. });
+        key.family() == Family::V4 && !is_own
     }
 
     fn is_by_paths(&self, hop: u32) -> bool {
