@@ -293,10 +293,10 @@ impl Rule {
         self.action != RuleAction::Nothing && !self.oif && self.iif.as_deref() != Some("lo")
     }
 
-    /// Whether the destination alone says whether it applies, and then what its table says holds.
-    pub(crate) fn is_by_destination(&self) -> bool {
-        let selects_by_more = self.from.is_some() || self.iif.is_some() || self.more;
-        matches!(self.action, RuleAction::LookUp(_)) && self.shortest == 0 && !selects_by_more
+    /// Whether it has all packets looked up in that table, and what that says holds.
+    pub(crate) fn is_plain(&self, table: u32) -> bool {
+        let plain = Rule::plain(self.family, self.priority, table);
+        *self == Rule { bytes: self.bytes.clone(), ..plain }
     }
 }
 

@@ -78,6 +78,12 @@ impl Rules {
         rest.filter_map(|step| step.table).filter(move |&other| other != table)
     }
 
+    /// Of the prefixes of `table`, what comes of those that are shorter may hang on the routes of shorter ones still.
+    pub fn shortest(&self, table: u32) -> u8 {
+        let of_table = self.steps.iter().filter(|step| step.table == Some(table));
+        of_table.map(|step| step.shortest).max().unwrap_or(0)
+    }
+
     /// Prefixes at whose bounds rules begin to apply, or cease to.
     pub fn bounds(&self) -> impl Iterator<Item = Prefix> {
         let to = self.steps.iter().map(|step| step.to).filter(|to| to.len() > 0);
@@ -206,6 +212,7 @@ impl Mirror {
             }
             prefixes.extend(now.bounds());
             self.rules[family as usize] = now;
+            self.pending.rules = true;
         }
     }
 
@@ -213,23 +220,13 @@ impl Mirror {
     pub(super) fn walk(&self, prefix: Prefix) -> Walk {
         let mut walk = Walk::default();
         for step in &self.rules[prefix.family() as usize].steps {
-            let covering = |table| self.tables.get(&table)?.covering(prefix);
-            let found: Found = match step.table {
+            let found = match step.table {
                 _ if !step.to.covers(prefix) => continue,
                 None => Err(PuntReason::PolicyRules),
-                Some(table) => {
-                    let Some((len, candidates)) = covering(table) else { continue };
-                    match best(prefix.family(), candidates) {
-                        // Without a path that is alive the kernel takes a shorter one, which does not count either.
-                        Ok(hop) if len < step.shortest && self.is_by_paths(hop) => continue,
-                        // One that rejects packets counts all the same.
-                        _ if len < step.shortest => Err(PuntReason::PolicyRules),
-                        Ok(hop) if table == RT_TABLE_LOCAL && self.is_amid_main(hop) => {
-                            Err(PuntReason::LocalTable)
-                        }
-                        found => found,
-                    }
-                }
+                Some(table) => match self.look_up(table, prefix, step.shortest) {
+                    Some(found) => found,
+                    None => continue,
+                },
             };
             if step.applies == Applies::All {
                 walk.last = Some(found);
@@ -239,6 +236,26 @@ impl Mirror {
             walk.before.push(found);
         }
         walk
+    }
+
+    /// What a rule comes to that looks a prefix up in a table where routes to prefixes of fewer bits than `shortest` do not
+    /// count; none: the next rule is asked.
+    fn look_up(&self, table: u32, prefix: Prefix, shortest: u8) -> Option<Found> {
+        let family = prefix.family();
+        let mut covering = self.tables.get(&table)?.covering(prefix);
+        let (len, candidates) = covering.next()?;
+        let found = best(family, candidates);
+        if len < shortest {
+            // Without a path that is alive the kernel takes a shorter one, which does not count either. One that rejects packets
+            // counts all the same.
+            let by_paths = |found| matches!(found, Ok(hop) if self.is_by_paths(hop));
+            let none_counts = by_paths(found) && covering.all(|(_, list)| by_paths(best(family, list)));
+            return (!none_counts).then_some(Err(PuntReason::PolicyRules));
+        }
+        match found {
+            Ok(hop) if table == RT_TABLE_LOCAL && self.is_amid_main(hop) => Some(Err(PuntReason::LocalTable)),
+            found => Some(found),
+        }
     }
 
     /// Whether a route of the table local may be of no account to the kernel where main has a longer prefix: IPv4's two tables

@@ -53,7 +53,12 @@ impl NaiveKernel {
                 RuleAction::Nothing => continue,
                 RuleAction::Other => return Answer::new("punt policy-rules", "unknown"),
             };
-            let Some((longest, list)) = self.longest(table, address) else { continue };
+            // What does not count and has no path that is alive is passed by for a shorter one.
+            let is_dead = |&(len, list): &(u8, &[Entry])| {
+                len < rule.shortest && self.best(list).is_some_and(|best| self.is_dead(best))
+            };
+            let found = self.longest_first(table, address);
+            let Some((longest, list)) = found.into_iter().find(|found| !is_dead(found)) else { continue };
             if list.iter().any(|entry| entry.route.tos != 0) {
                 return Answer::new("punt type-of-service", "unknown");
             }
@@ -77,12 +82,25 @@ impl NaiveKernel {
         all.filter(|(_, list)| !list.is_empty()).map(|((_, prefix), list)| (prefix.len(), &list[..]))
     }
 
-    /// The length of the longest prefix that is found in a table, and the routes to it.
-    fn longest(&self, table: u32, address: IpAddr) -> Option<(u8, &[Entry])> {
+    /// What is found in a table: lengths of prefixes and the routes to them.
+    fn longest_first(&self, table: u32, address: IpAddr) -> Vec<(u8, &[Entry])> {
         let is_whole = table == 255 && address.is_ipv4() && !self.is_split;
         let beside = is_whole.then(|| self.covering(254, address)).into_iter().flatten();
-        // Of equals the last, which is that of the table local.
-        beside.chain(self.covering(table, address)).max_by_key(|(len, _)| *len)
+        let mut found: Vec<_> = self.covering(table, address).chain(beside).collect();
+        // Of equals the first is that of the table local.
+        found.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
+        found
+    }
+
+    fn best<'a>(&self, list: &'a [Entry]) -> Option<&'a Entry> {
+        list.iter().min_by_key(|entry| entry.route.metric)
+    }
+
+    /// Whether it is a route by paths of which none is alive.
+    fn is_dead(&self, entry: &Entry) -> bool {
+        let Target::Paths(paths) = &entry.route.target else { return false };
+        let alive = |(path, leg): (&Path, &LegState)| self.links[&path.ifindex].alive() && !leg.dead;
+        !paths.iter().zip(&entry.legs).any(alive)
     }
 
     fn follow(&self, address: IpAddr, entry: &Entry) -> Answer {
