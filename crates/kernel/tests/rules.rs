@@ -313,3 +313,66 @@ fn a_way_out_in_the_table_local_is_the_kernels_with_all_that_it_covers() {
     follower.until("a route of main alone", |f| f.to("10.9.1.7").starts_with("r1 via 10.0.1.2"));
     assert!(follower.to("10.9.1.8").starts_with("r1 via 10.0.1.2"));
 }
+
+/// A rule can name an interface by an alternative name, which is none that its link goes by.
+#[test]
+fn a_rule_about_a_port_by_another_name_is_not_missed() {
+    let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
+    for line in [
+        "link property add dev r0 altname upstream",
+        "route add 10.9.0.0/16 via 10.0.1.2",
+        "route add 10.8.0.0/16 via 10.0.1.2",
+        "route add 203.0.113.0/24 via 10.0.0.2",
+        "route add 10.9.1.0/24 via 10.0.0.2 table 100",
+        "rule add iif upstream lookup 100 priority 50",
+    ] {
+        bed.router.ip(line);
+    }
+    let mut follower = bed.follow(&PORTS);
+    follower.settle();
+    let truth = |to: &str| truth(&bed, to, "203.0.113.1", "r0").map(|(_, via)| via);
+    assert_eq!(truth("10.9.1.7").as_deref(), Some("10.0.0.2"), "the kernel holds to the rule");
+    assert_eq!(follower.to("10.9.1.7"), "punt policy-rules");
+    for to in ["10.9.2.1", "10.8.3.1"] {
+        assert_eq!(truth(to).as_deref(), Some("10.0.1.2"));
+        assert!(
+            follower.to(to).starts_with("r1 via 10.0.1.2"),
+            "{to}: what the rule's table has no route for"
+        );
+    }
+    // With a source, all from there are the kernel's.
+    bed.router.ip("rule add iif upstream from 203.0.113.0/24 blackhole priority 40");
+    follower.until("the sources are the kernel's", |f| f.from("203.0.113.1") == "ruled");
+    assert_eq!(truth("10.8.3.1"), None);
+}
+
+/// A route that does not count and whose device has no carrier leaves packets to a shorter one, which counts if it rejects them.
+#[test]
+fn what_is_behind_a_suppressed_route_that_is_dead_is_looked_at() {
+    let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
+    bed.router.sysctl("ipv4.conf.r0.ignore_routes_with_linkdown=1");
+    for line in [
+        "rule add lookup main suppress_prefixlength 16 priority 50",
+        "rule add lookup 100 priority 51",
+        "route add default via 10.0.1.2 table 100",
+        "route add 10.9.0.0/16 via 10.0.0.2",
+        "route add 10.9.1.0/24 via 10.0.1.2",
+    ] {
+        bed.router.ip(line);
+    }
+    let mut follower = bed.follow(&PORTS);
+    follower.settle();
+    let truth = |to: &str| truth(&bed, to, "203.0.113.1", "r1").map(|(_, via)| via);
+    for to in ["10.9.1.7", "10.9.2.1", "10.8.3.1"] {
+        assert!(follower.to(to).starts_with("r1 via 10.0.1.2"), "{to}: {}", follower.to(to));
+    }
+    bed.router.ip("route add unreachable 10.0.0.0/8");
+    follower.until("a shorter one that rejects", |f| f.to("10.9.2.1") == "punt policy-rules");
+    bed.hosts.ip("link set h0 down");
+    follower.until("the kernel rejects", |_| truth("10.9.2.1").is_none());
+    follower.settle();
+    assert_eq!(follower.to("10.9.2.1"), "punt policy-rules");
+    assert!(follower.to("10.9.1.7").starts_with("r1 via 10.0.1.2"), "it counts");
+    bed.router.ip("route del unreachable 10.0.0.0/8");
+    follower.until("none that rejects", |f| f.to("10.9.2.1").starts_with("r1 via 10.0.1.2"));
+}

@@ -98,11 +98,30 @@ fn a_queueing_discipline_counts_at_once() {
     scene.forbids("qdisc", TOLD, &[tbf], &["tc qdisc del dev rb root"]);
 }
 
+/// Packets that a rule is about are the kernel's, and all others are not.
 #[test]
-fn a_policy_rule_counts_at_once() {
+fn a_policy_rule_counts_soon() {
     let Some(scene) = Scene::new() else { return };
-    let rule = "from 10.77.1.0/24 lookup 100 priority 100";
-    scene.forbids("policy-rule", TOLD, &[&format!("ip rule add {rule}")], &[&format!("ip rule del {rule}")]);
+    for (about, not_about) in [("from 10.77.1.0/24", "from 192.0.2.0/24"), ("iif ra", "iif rb")] {
+        let (told, before) = (scene.log.count("policy-rule", "the kernel forwards"), scene.forwarded());
+        scene.router(&format!("ip rule add {about} lookup 100 priority 100"));
+        let mut last = before;
+        wait_for("the graph to forward nothing", || {
+            scene.flow.run(50);
+            let now = scene.forwarded();
+            std::mem::replace(&mut last, now) == now
+        });
+        scene.log.wait(told, "policy-rule", "the kernel forwards");
+        assert!(last - before <= SILENT, "{about}: {} were forwarded all the same", last - before);
+        let (_, text) = scene.net.ping("-c 1 10.77.2.2");
+        assert!(text.contains("ttl=63"), "the kernel forwards: {text}");
+        scene.router("ip rule del priority 100");
+        scene.router(&format!("ip rule add {not_about} lookup 100 priority 100"));
+        wait_for("the graph to forward again", || scene.forwarded() > last);
+        scene.router("ip rule del priority 100");
+    }
+    let account = scene.flow.end();
+    assert!(account.duplicates == 0, "{account:?}");
 }
 
 #[test]

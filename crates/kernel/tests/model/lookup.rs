@@ -99,7 +99,10 @@ impl NaiveKernel {
     /// Whether it is a route by paths of which none is alive.
     fn is_dead(&self, entry: &Entry) -> bool {
         let Target::Paths(paths) = &entry.route.target else { return false };
-        let alive = |(path, leg): (&Path, &LegState)| self.links[&path.ifindex].alive() && !leg.dead;
+        let alive = |(path, leg): (&Path, &LegState)| {
+            let link = &self.links[&path.ifindex];
+            link.up && !leg.dead && (link.carrier || !self.ignores[&(entry.family(), path.ifindex)])
+        };
         !paths.iter().zip(&entry.legs).any(alive)
     }
 

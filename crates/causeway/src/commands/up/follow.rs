@@ -23,6 +23,10 @@ const TURN: Duration = Duration::from_millis(250);
 const RETRY: Duration = Duration::from_millis(500);
 /// How far the tables may be behind the kernel: changes are gathered for a second at most, and take some time to make.
 const LAG: Duration = Duration::from_secs(3);
+/// How long workers and programs are given to notice that nothing is to be forwarded: a batch takes them much less.
+const NOTICE: Duration = Duration::from_millis(20);
+/// The code of the objection to tables that come to follow other policy rules.
+const RULES_CODE: &str = "rules-followed";
 /// The code of the objection to tables that were not read yet.
 const START: &str = "tables-not-read";
 
@@ -113,6 +117,8 @@ pub struct Follow {
     pub pulse: Pulse,
     /// What workers look up in.
     pub tables: Tables,
+    /// Who says that the tables are between two states.
+    pub objector: Objector,
     /// The programs in front of the ports.
     pub front: Arc<Front>,
     /// What each port may do.
@@ -190,6 +196,19 @@ impl Follow {
 
     /// Puts what has changed into effect.
     pub fn apply(&mut self, changes: &Changes) {
+        if changes.rules {
+            // A packet's source must not be judged by the rules of now, and its destination by those of before.
+            self.objector.doubt(RULES_CODE, "the tables come to follow other policy rules");
+            self.pulse.touch();
+            std::thread::sleep(NOTICE);
+        }
+        self.put_in_place(changes);
+        if changes.rules {
+            self.objector.withdraw(RULES_CODE);
+        }
+    }
+
+    fn put_in_place(&mut self, changes: &Changes) {
         for (address, there) in &changes.addresses {
             self.set_local(*address, *there);
         }
