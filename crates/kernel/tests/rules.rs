@@ -344,6 +344,14 @@ fn a_rule_about_a_port_by_another_name_is_not_missed() {
     bed.router.ip("rule add iif upstream from 203.0.113.0/24 blackhole priority 40");
     follower.until("the sources are the kernel's", |f| f.from("203.0.113.1") == "ruled");
     assert_eq!(truth("10.8.3.1"), None);
+    bed.router.ip("rule del priority 40");
+    // The rule stays the port's when another interface goes by the name.
+    bed.router.ip("link property del dev r0 altname upstream");
+    bed.router.ip("link add upstream type veth peer name downstream");
+    assert_eq!(truth("10.9.1.7").as_deref(), Some("10.0.0.2"), "the kernel holds to the rule");
+    follower.until("the other interface", |f| f.seen.links.values().any(|link| link.name == "upstream"));
+    follower.settle();
+    assert_eq!(follower.to("10.9.1.7"), "punt policy-rules");
 }
 
 /// A route that does not count and whose device has no carrier leaves packets to a shorter one, which counts if it rejects them.

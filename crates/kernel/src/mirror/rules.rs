@@ -130,14 +130,14 @@ impl Kernel {
     /// Which of the packets to its destinations a rule applies to; none: to none that is forwarded.
     pub fn applies(&self, rule: &Rule) -> Option<Applies> {
         let of_name = |name: &String| {
-            let named = |link: &&Link| link.name == *name;
+            let named = |link: &&Link| link.name == *name && !self.other_names.contains(name);
             self.links.values().map(|seen| &seen.value).find(named).map(|link| link.index)
         };
         match (&rule.from, rule.iif.as_ref().map(of_name)) {
             _ if !rule.is_of_transit() => None,
             (_, Some(Some(index))) if !self.ports.contains(&index) => None,
             (Some(_), _) | (None, Some(Some(_))) => Some(Applies::Kernels),
-            // The interface that it is about may have that name besides its own.
+            // The interface that it is about may have that name besides its own, or have had it.
             (None, Some(None)) => Some(Applies::Unclear),
             (None, None) if rule.more => Some(Applies::Unclear),
             (None, None) => Some(Applies::All),
