@@ -5,6 +5,7 @@ use crate::flow::{Flow, PER_MS};
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Packets in ten times the 10 ms within which a message of the kernel's counts.
 const TOLD: u64 = 10 * 10 * PER_MS as u64;
@@ -122,6 +123,31 @@ fn a_policy_rule_counts_soon() {
     }
     let account = scene.flow.end();
     assert!(account.duplicates == 0, "{account:?}");
+}
+
+/// Rules by the source and by the destination that come to the same for the flow, each made before the other goes: at no time is
+/// there a rule by which it is forwarded.
+#[test]
+fn rules_that_are_exchanged_let_nothing_through_that_both_keep_back() {
+    let Some(scene) = Scene::new() else { return };
+    scene.router("ip route add blackhole 10.77.2.0/24 table 100");
+    let rules = [("from 10.77.1.0/24", 100), ("to 10.77.2.0/24", 101)];
+    let rule = |verb: &str, (selector, priority): (&str, u32)| {
+        scene.router(&format!("ip rule {verb} {selector} lookup 100 priority {priority}"));
+    };
+    rule("add", rules[0]);
+    let settle = || std::thread::sleep(Duration::from_secs(6));
+    settle();
+    let before = scene.flow.received();
+    for (old, new) in [(rules[0], rules[1]), (rules[1], rules[0])] {
+        rule("add", new);
+        rule("del", old);
+        settle();
+        assert!(scene.up.read("forward.lookup 10.77.1.2").starts_with("ra "), "the others are forwarded");
+        assert_eq!(scene.flow.received(), before, "from {old:?} to {new:?}");
+    }
+    rule("del", rules[0]);
+    wait_for("the flow to be forwarded", || scene.flow.received() > before);
 }
 
 #[test]

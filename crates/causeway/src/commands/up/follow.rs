@@ -61,6 +61,15 @@ pub fn record_managed(claim: &Claim, list: &[ManagedNeighbour]) {
     }
 }
 
+/// Brings tables to other policy rules while nothing is forwarded: a packet's source must not be judged by the rules of now, and
+/// its destination by those of before.
+fn between_rules(objector: &Objector, put_in_place: impl FnOnce()) {
+    objector.doubt(RULES_CODE, "the tables come to follow other policy rules");
+    std::thread::sleep(NOTICE);
+    put_in_place();
+    objector.withdraw(RULES_CODE);
+}
+
 /// What the follower is told by others: by the inspector what the kernel's tables hold and its messages do not say, and what
 /// was left to this router by the one before it.
 #[derive(Default)]
@@ -197,14 +206,10 @@ impl Follow {
     /// Puts what has changed into effect.
     pub fn apply(&mut self, changes: &Changes) {
         if changes.rules {
-            // A packet's source must not be judged by the rules of now, and its destination by those of before.
-            self.objector.doubt(RULES_CODE, "the tables come to follow other policy rules");
-            self.pulse.touch();
-            std::thread::sleep(NOTICE);
-        }
-        self.put_in_place(changes);
-        if changes.rules {
-            self.objector.withdraw(RULES_CODE);
+            let objector = self.objector.clone();
+            between_rules(&objector, || self.put_in_place(changes));
+        } else {
+            self.put_in_place(changes);
         }
     }
 
@@ -282,5 +287,40 @@ impl Follow {
         if let Err(error) = done {
             log::warn!("{address} is not told apart in the driver: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_netio::ErrorKind;
+    use causeway_netio::front::Take;
+
+    #[test]
+    fn nothing_is_forwarded_between_the_rules_of_before_and_those_of_now() {
+        let front = match Front::new(Take::TRANSIT) {
+            Ok(front) => Arc::new(front),
+            Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+            Err(e) => panic!("{e}"),
+        };
+        let stands = || front.lease().deadline().load(Ordering::Acquire) > monotonic_ns();
+        let becomes_had = || {
+            let reached = (0..500).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                stands()
+            });
+            assert!(reached, "the right is not had");
+        };
+        let lease = Lease::keep(front.clone()).expect("a thread");
+        let word_ns = Arc::new(monotonic_ns);
+        lease.require(Voucher { name: "a test".to_owned(), word_ns, term: Duration::from_millis(300) });
+        becomes_had();
+        let mut put = false;
+        between_rules(&lease.objector(), || {
+            put = true;
+            assert!(!stands());
+        });
+        assert!(put);
+        becomes_had();
     }
 }
