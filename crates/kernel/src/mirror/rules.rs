@@ -9,7 +9,9 @@
 //! - packets that come in by the rule's port, if it names one: [`Mirror::is_ruled`];
 //! - all packets to the destinations for which the rule comes to something, if it selects by more than that.
 //!
-//! Rules about packets of this machine, or about those of interfaces that are no ports, are about none that is forwarded here.
+//! Rules about packets of this machine, or about those of interfaces that are no ports, are about none that is forwarded here. A
+//! rule is about the interface that had its name when the rule was made; where that can be another than the one that goes by it
+//! now (`altname`), it may be about any packet.
 //!
 //! A check of sources looks up the source as if packets went back there, from the destination, and had come in by the way out.
 //! Rules may select by either. So it may come to any of the routes of the rules that may apply, and what is said of the way back
