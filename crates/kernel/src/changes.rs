@@ -81,6 +81,9 @@ pub struct Rewrite {
 /// there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
+    /// Other policy rules are followed than before. Until all of this is put to use, destinations and sources may be judged by
+    /// different ones, which the kernel never does: nothing is to be forwarded meanwhile.
+    pub rules: bool,
     /// Links by interface index.
     pub links: Vec<(u32, Option<Link>)>,
     /// Addresses of this machine: whether each is there.

@@ -29,7 +29,8 @@
 //! - The answer for an address is that of the kernel's own lookup: the tables in the order of the policy rules, the longest
 //!   prefix of the first table that has one, the lowest metric. Rules that select by destination are followed. Of those that
 //!   select by more it is known which packets they may be about: from sources ([`ReversePath::Ruled`]), by ports
-//!   ([`Mirror::is_ruled`], [`PortSettings`]), or to destinations, which are punts.
+//!   ([`Mirror::is_ruled`], [`PortSettings`]), or to destinations, which are punts. So is what a route in IPv4's table local
+//!   covers ([`PuntReason::LocalTable`]), which nobody can tell to be a table of its own to the kernel.
 //! - Destinations of which the kernel has learned something that its routes do not say (a path MTU, a redirect) are punts, as
 //!   soon as it was asked for: it sends no message of them.
 //! - Of several paths the legs are those that count in the kernel's choice by hash, in its order, with its weights.

@@ -39,6 +39,8 @@ pub struct Link {
     pub index: u32,
     /// Interface name.
     pub name: String,
+    /// Names that it can be called by besides (`altname`).
+    pub other_names: Vec<String>,
     /// Kind of a virtual device (`veth`, `bridge`, …); none for hardware.
     pub kind: Option<String>,
     /// Bus and name of the hardware device below (`virtio`, `virtio0`).
@@ -290,13 +292,13 @@ impl Rule {
 
     /// Whether it can be about packets that are forwarded.
     pub(crate) fn is_of_transit(&self) -> bool {
-        self.action != RuleAction::Nothing && !self.oif && self.iif.as_deref() != Some("lo")
+        self.action != RuleAction::Nothing && !self.oif
     }
 
-    /// Whether the destination alone says whether it applies, and then what its table says holds.
-    pub(crate) fn is_by_destination(&self) -> bool {
-        let selects_by_more = self.from.is_some() || self.iif.is_some() || self.more;
-        matches!(self.action, RuleAction::LookUp(_)) && self.shortest == 0 && !selects_by_more
+    /// Whether it has all packets looked up in that table, and what that says holds.
+    pub(crate) fn is_plain(&self, table: u32) -> bool {
+        let plain = Rule::plain(self.family, self.priority, table);
+        *self == Rule { bytes: self.bytes.clone(), ..plain }
     }
 }
 

@@ -54,6 +54,9 @@ pub enum PuntReason {
     Enslaved,
     /// Policy rules decide, which the mirror does not follow.
     PolicyRules,
+    /// A way out in IPv4's table local, or a route there that discards: which of it and a longer prefix of the table main the
+    /// kernel takes depends on whether there ever was a policy rule.
+    LocalTable,
     /// A route with a lifetime: the kernel stops using it without a message.
     Lifetime,
     /// The kernel has learned something of this one destination (a path MTU, a better way) that its routes do not say.
@@ -93,6 +96,7 @@ impl PuntReason {
         "not-ethernet",
         "enslaved",
         "policy-rules",
+        "local-table",
         "lifetime",
         "exception",
         "table-full",

@@ -55,38 +55,50 @@ fn a_router_that_does_not_forward_is_warned_of() {
 }
 
 #[test]
-fn rules_that_select_by_more_than_the_destination_refuse() {
+fn rules_that_are_not_followed_are_warned_of() {
     let Some(bed) = router("rule") else { return };
     let followed = [
         "to 10.1.0.0/16 table 100",
         "from all table 100",
+        "table main suppress_prefixlength 0",
         "iif lo from 10.1.0.0/16 table 100",
         "oif r0 table 100",
         "iif h9 nop",
     ];
-    let others = [
-        "from 10.1.0.0/16 table 100",
-        "iif r1 table 100",
-        "iif nosuch table 100",
-        "fwmark 1 table 100",
-        "not from 10.1.0.0/16 table 100",
-        "to 10.2.0.0/16 ipproto udp table 100",
-        "to 10.1.0.0/16 blackhole",
-        "table main suppress_prefixlength 0",
-        "table main suppress_ifgroup 7",
+    let warned = [
+        ("from 10.1.0.0/16 table 100", "packets from 10.1.0.0/16"),
+        ("iif r1 table 100", "what comes in by r1"),
+        ("iif r1 from 10.1.0.0/16 table 100", "packets from 10.1.0.0/16"),
+        ("iif nosuch table 100", "packets for which the table 100 has a route"),
+        ("fwmark 1 table 100", "packets for which the table 100 has a route"),
+        ("not from 10.1.0.0/16 table 100", "packets for which the table 100 has a route"),
+        (
+            "to 10.2.0.0/16 ipproto udp table 100",
+            "packets to 10.2.0.0/16 for which the table 100 has a route",
+        ),
+        ("to 10.1.0.0/16 blackhole", "packets to 10.1.0.0/16 for which no rule before it has a route"),
+        ("table main suppress_ifgroup 7", "packets for which the table 254 has a route"),
     ];
     for rule in followed {
         bed.router.ip(&format!("rule add {rule} priority 77"));
         assert_eq!(inside(&bed, &["r0", "r1"]), [], "{rule}");
         bed.router.ip("rule del priority 77");
     }
-    for rule in others {
+    for (rule, which) in warned {
         bed.router.ip(&format!("rule add {rule} priority 77"));
-        assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("policy-rule", "ip rule")], "{rule}");
+        let [finding] = &inside(&bed, &["r0", "r1"])[..] else { panic!("one finding: {rule}") };
+        assert_eq!((finding.code(), finding.severity), ("policy-rule", Severity::Warn), "{rule}");
+        assert!(finding.what.ends_with(&format!("the kernel forwards {which}")), "{rule}: {}", finding.what);
         mend(&bed);
     }
     bed.router.ip("-6 rule add fwmark 1 table main priority 5");
-    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("policy-rule", "ip -6 rule")]);
+    assert_eq!(inside(&bed, &["r0", "r1"])[0].place, "ip -6 rule");
+    mend(&bed);
+    // An interface may have names besides its own, and a rule hold to one of them.
+    bed.router.ip("link property add dev r0 altname upstream");
+    bed.router.ip("rule add iif upstream table 100 priority 77");
+    let [finding] = &inside(&bed, &["r0", "r1"])[..] else { panic!("one finding") };
+    assert!(finding.what.ends_with("the kernel forwards packets for which the table 100 has a route"));
     mend(&bed);
     bed.router.ip("rule del priority 32767");
     assert_eq!(

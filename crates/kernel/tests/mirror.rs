@@ -5,8 +5,8 @@ mod common;
 mod model;
 
 use causeway_kernel::{
-    Address, Message, Mirror, Neighbour, Object, Operation, Path, Prefix, Qdisc, Route, Scope, Snapshot,
-    Target,
+    Address, Family, Message, Mirror, Neighbour, Object, Operation, Path, Prefix, Qdisc, Route, Rule, Scope,
+    Snapshot, Target,
 };
 use common::describe;
 use model::{NaiveKernel, PORTS};
@@ -143,6 +143,23 @@ fn an_empty_dump_takes_all_of_its_table_away() {
         mirror.end_resync(table);
         assert_eq!(sizes(&mirror)[at], 0, "{table:?}");
     }
+}
+
+#[test]
+fn changes_say_whether_other_rules_are_followed() {
+    let (mut kernel, mut mirror) = mirror(REACHABLE);
+    assert!(mirror.collect(|| {}).rules, "the first");
+    kernel.set_neighbour(neighbour(STALE), true);
+    kernel.dump(&mut mirror, Scope::NEIGHBOURS | Scope::RULES);
+    assert!(!mirror.collect(|| {}).rules, "they are the same");
+    let from = Rule { from: Some(network().prefix), ..Rule::plain(Family::V4, 50, 100) };
+    kernel.set_rule(from, true);
+    kernel.dump(&mut mirror, Scope::RULES);
+    assert!(mirror.collect(|| {}).rules);
+    // One that is about nothing that is forwarded.
+    kernel.set_rule(Rule { oif: true, ..Rule::plain(Family::V4, 60, 100) }, true);
+    kernel.dump(&mut mirror, Scope::RULES);
+    assert!(!mirror.collect(|| {}).rules);
 }
 
 #[test]

@@ -135,6 +135,7 @@ fn a_change_of_a_port_does_not_wait_for_more() {
     let link = |index: u32| Link {
         index,
         name: format!("p{index}"),
+        other_names: Vec::new(),
         kind: None,
         parent: None,
         mac: Some([2; 6]),

@@ -1,10 +1,11 @@
-//! Random policy rules and routes in a network namespace: what the mirror has forwarded, the kernel would forward so.
+//! Random policy rules and routes in a network namespace, and routes in the table local: what the mirror has forwarded, the
+//! kernel would forward so.
 
 mod common;
 
 use std::net::IpAddr;
 
-use causeway_kernel::{Action, Family, ReversePath};
+use causeway_kernel::{Action, Family, PuntReason, ReversePath};
 use common::{Follower, Testbed};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -121,13 +122,22 @@ fn forwarded(
     if follower.watcher.mirror().is_ruled(Family::of(to), iif) {
         return None;
     }
-    let back = seen.lookup(from).map(|hop| &hop.reverse_path);
+    let back = seen.lookup(from);
+    // What comes from an address of this machine is the kernel's.
+    if back.is_some_and(|hop| matches!(hop.action, Action::Punt(PuntReason::Local))) {
+        return None;
+    }
+    let is_nowhere = back.is_some_and(|hop| {
+        hop.reverse_path == ReversePath::NotUnicast
+            && matches!(hop.action, Action::Punt(PuntReason::Blackhole | PuntReason::Unreachable))
+    });
+    let back = back.map(|hop| &hop.reverse_path);
     let ifindex = seen.links.values().find(|link| link.name == iif)?.index;
     let may = match back {
         Some(ReversePath::Ruled) => false,
         _ if to.is_ipv6() => true,
         Some(back) if strict => back.has(ifindex),
-        Some(back) => matches!(back, ReversePath::Interfaces(_)),
+        Some(back) => is_nowhere || matches!(back, ReversePath::Interfaces(_)),
         None => !strict,
     };
     let Action::Forward { legs, .. } = &seen.lookup(to)?.action else { return None };
@@ -210,4 +220,167 @@ fn what_is_forwarded_under_rules_the_kernel_would_forward_so() {
     let (asked, taken) = sums.get();
     println!("of {asked} packets {taken} are forwarded");
     assert!(taken * 10 >= asked, "too few: {taken} of {asked}");
+}
+
+/// Routes by prefix, whether in the table local, and target.
+type Routes = Vec<(usize, bool, usize)>;
+
+fn beside_local(family: Family, routes: &Routes) -> String {
+    let mut lines = String::new();
+    for &(at, is_local, target) in routes {
+        let prefix = prefix(family, PREFIXES[at]);
+        let port = target % 2;
+        let way = match family {
+            Family::V4 => format!("{prefix} via 10.0.{port}.2 dev r{port}"),
+            Family::V6 => format!("{prefix} via 2001:db8:{port}::2 dev r{port}"),
+        };
+        let route = match target {
+            0..6 => way,
+            6 | 7 => format!("local {prefix} dev lo"),
+            8 => format!("blackhole {prefix}"),
+            _ => format!("throw {prefix}"),
+        };
+        lines += &format!("route replace {route} table {}\n", if is_local { "local" } else { "main" });
+    }
+    lines
+}
+
+/// Until there is another rule than the kernel's own its IPv4 tables local and main are one, of which the longest prefix counts,
+/// and from then on they are two, of which local comes first, whether there is still such a rule or not.
+#[test]
+fn what_is_forwarded_beside_the_table_local_the_kernel_would_forward_so() {
+    let mut runner =
+        TestRunner::new(Config { cases: STATES, failure_persistence: None, ..Config::default() });
+    let sums = std::cell::Cell::new((0, 0));
+    let route = (0usize..7, proptest::bool::weighted(0.2), 0usize..10);
+    let routes = proptest::collection::vec(route, 6..16);
+    let result = runner.run(&(routes, any::<bool>()), |(routes, strict)| {
+        let Some(bed) = bed(&(Vec::new(), Vec::new(), strict)) else { return Ok(()) };
+        for (family, option) in FAMILIES {
+            beside_local(family, &routes).lines().for_each(|line| {
+                bed.router.try_show(&format!("{option} {line}"));
+            });
+        }
+        for change in ["", "rule add to 203.0.113.0/24 lookup 100 priority 50", "rule del priority 50"] {
+            if !change.is_empty() {
+                bed.router.ip(change);
+            }
+            let (asked, taken) = compare(&bed, strict);
+            sums.set((sums.get().0 + asked, sums.get().1 + taken));
+        }
+        Ok(())
+    });
+    result.unwrap();
+    let (asked, taken) = sums.get();
+    println!("of {asked} packets {taken} are forwarded");
+    assert!(taken * 10 >= asked, "too few: {taken} of {asked}");
+}
+
+/// What is sure of the two tables: the answers are the same in each state of the kernel's, and those that are not pass.
+#[test]
+fn a_way_out_in_the_table_local_is_the_kernels_with_all_that_it_covers() {
+    let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
+    for route in [
+        "10.9.0.0/16 via 10.0.0.2 table local",
+        "10.9.1.7/32 via 10.0.1.2",
+        "local 10.8.0.0/16 dev lo table local",
+        "10.8.3.0/24 via 10.0.1.2",
+        "10.0.0.0/8 via 10.0.1.2",
+    ] {
+        bed.router.ip(&format!("route add {route}"));
+    }
+    let mut follower = bed.follow(&PORTS);
+    let truth = |to: &str| truth(&bed, to, "203.0.113.1", "r0").map(|(_, via)| via);
+    bed.router.ip("route add default via 10.0.0.2");
+    assert_eq!(truth("10.9.1.7").as_deref(), Some("10.0.1.2"), "the tables are one");
+    assert_eq!(truth("10.8.3.1").as_deref(), Some("10.0.1.2"), "the tables are one");
+    for change in ["", "rule add to 203.0.113.0/24 lookup 100 priority 50", "rule del priority 50"] {
+        if !change.is_empty() {
+            bed.router.ip(change);
+            assert_eq!(truth("10.9.1.7").as_deref(), Some("10.0.0.2"), "the tables are two");
+            assert_eq!(truth("10.8.3.1"), None, "the tables are two");
+        }
+        follower.settle();
+        for to in ["10.9.1.7", "10.9.1.8"] {
+            assert_eq!((&*follower.to(to), &*follower.from(to)), ("punt local-table", "unknown"), "{change}");
+        }
+        for to in ["10.8.3.1", "10.8.4.1"] {
+            assert_eq!(follower.to(to), "punt local", "{change}");
+        }
+        assert!(follower.to("10.7.0.1").starts_with("r1 via 10.0.1.2"), "{change}");
+    }
+    bed.router.ip("route del 10.9.0.0/16 table local");
+    follower.until("a route of main alone", |f| f.to("10.9.1.7").starts_with("r1 via 10.0.1.2"));
+    assert!(follower.to("10.9.1.8").starts_with("r1 via 10.0.1.2"));
+}
+
+/// A rule can name an interface by an alternative name, which is none that its link goes by.
+#[test]
+fn a_rule_about_a_port_by_another_name_is_not_missed() {
+    let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
+    for line in [
+        "link property add dev r0 altname upstream",
+        "route add 10.9.0.0/16 via 10.0.1.2",
+        "route add 10.8.0.0/16 via 10.0.1.2",
+        "route add 203.0.113.0/24 via 10.0.0.2",
+        "route add 10.9.1.0/24 via 10.0.0.2 table 100",
+        "rule add iif upstream lookup 100 priority 50",
+    ] {
+        bed.router.ip(line);
+    }
+    let mut follower = bed.follow(&PORTS);
+    follower.settle();
+    let truth = |to: &str| truth(&bed, to, "203.0.113.1", "r0").map(|(_, via)| via);
+    assert_eq!(truth("10.9.1.7").as_deref(), Some("10.0.0.2"), "the kernel holds to the rule");
+    assert_eq!(follower.to("10.9.1.7"), "punt policy-rules");
+    for to in ["10.9.2.1", "10.8.3.1"] {
+        assert_eq!(truth(to).as_deref(), Some("10.0.1.2"));
+        assert!(
+            follower.to(to).starts_with("r1 via 10.0.1.2"),
+            "{to}: what the rule's table has no route for"
+        );
+    }
+    // With a source, all from there are the kernel's.
+    bed.router.ip("rule add iif upstream from 203.0.113.0/24 blackhole priority 40");
+    follower.until("the sources are the kernel's", |f| f.from("203.0.113.1") == "ruled");
+    assert_eq!(truth("10.8.3.1"), None);
+    bed.router.ip("rule del priority 40");
+    // The rule stays the port's when another interface goes by the name.
+    bed.router.ip("link property del dev r0 altname upstream");
+    bed.router.ip("link add upstream type veth peer name downstream");
+    assert_eq!(truth("10.9.1.7").as_deref(), Some("10.0.0.2"), "the kernel holds to the rule");
+    follower.until("the other interface", |f| f.seen.links.values().any(|link| link.name == "upstream"));
+    follower.settle();
+    assert_eq!(follower.to("10.9.1.7"), "punt policy-rules");
+}
+
+/// A route that does not count and whose device has no carrier leaves packets to a shorter one, which counts if it rejects them.
+#[test]
+fn what_is_behind_a_suppressed_route_that_is_dead_is_looked_at() {
+    let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
+    bed.router.sysctl("ipv4.conf.r0.ignore_routes_with_linkdown=1");
+    for line in [
+        "rule add lookup main suppress_prefixlength 16 priority 50",
+        "rule add lookup 100 priority 51",
+        "route add default via 10.0.1.2 table 100",
+        "route add 10.9.0.0/16 via 10.0.0.2",
+        "route add 10.9.1.0/24 via 10.0.1.2",
+    ] {
+        bed.router.ip(line);
+    }
+    let mut follower = bed.follow(&PORTS);
+    follower.settle();
+    let truth = |to: &str| truth(&bed, to, "203.0.113.1", "r1").map(|(_, via)| via);
+    for to in ["10.9.1.7", "10.9.2.1", "10.8.3.1"] {
+        assert!(follower.to(to).starts_with("r1 via 10.0.1.2"), "{to}: {}", follower.to(to));
+    }
+    bed.router.ip("route add unreachable 10.0.0.0/8");
+    follower.until("a shorter one that rejects", |f| f.to("10.9.2.1") == "punt policy-rules");
+    bed.hosts.ip("link set h0 down");
+    follower.until("the kernel rejects", |_| truth("10.9.2.1").is_none());
+    follower.settle();
+    assert_eq!(follower.to("10.9.2.1"), "punt policy-rules");
+    assert!(follower.to("10.9.1.7").starts_with("r1 via 10.0.1.2"), "it counts");
+    bed.router.ip("route del unreachable 10.0.0.0/8");
+    follower.until("none that rejects", |f| f.to("10.9.2.1").starts_with("r1 via 10.0.1.2"));
 }

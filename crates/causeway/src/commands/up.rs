@@ -330,7 +330,9 @@ fn follow(
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
     let (front_side, kept_front, told) = (front.clone(), front.clone(), unsaid.clone());
-    let mut follow = Follow { watcher, pulse, tables, front, policies, unsaid, names, present, attendant };
+    let objector = lease.objector();
+    let mut follow =
+        Follow { watcher, pulse, tables, objector, front, policies, unsaid, names, present, attendant };
     follow.apply(&first);
     let (v4, v6) = follow.tables.routes();
     log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");

@@ -5,6 +5,7 @@ use crate::flow::{Flow, PER_MS};
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Packets in ten times the 10 ms within which a message of the kernel's counts.
 const TOLD: u64 = 10 * 10 * PER_MS as u64;
@@ -98,11 +99,55 @@ fn a_queueing_discipline_counts_at_once() {
     scene.forbids("qdisc", TOLD, &[tbf], &["tc qdisc del dev rb root"]);
 }
 
+/// Packets that a rule is about are the kernel's, and all others are not.
 #[test]
-fn a_policy_rule_counts_at_once() {
+fn a_policy_rule_counts_soon() {
     let Some(scene) = Scene::new() else { return };
-    let rule = "from 10.77.1.0/24 lookup 100 priority 100";
-    scene.forbids("policy-rule", TOLD, &[&format!("ip rule add {rule}")], &[&format!("ip rule del {rule}")]);
+    for (about, not_about) in [("from 10.77.1.0/24", "from 192.0.2.0/24"), ("iif ra", "iif rb")] {
+        let (told, before) = (scene.log.count("policy-rule", "the kernel forwards"), scene.forwarded());
+        scene.router(&format!("ip rule add {about} lookup 100 priority 100"));
+        let mut last = before;
+        wait_for("the graph to forward nothing", || {
+            scene.flow.run(50);
+            let now = scene.forwarded();
+            std::mem::replace(&mut last, now) == now
+        });
+        scene.log.wait(told, "policy-rule", "the kernel forwards");
+        assert!(last - before <= SILENT, "{about}: {} were forwarded all the same", last - before);
+        let (_, text) = scene.net.ping("-c 1 10.77.2.2");
+        assert!(text.contains("ttl=63"), "the kernel forwards: {text}");
+        scene.router("ip rule del priority 100");
+        scene.router(&format!("ip rule add {not_about} lookup 100 priority 100"));
+        wait_for("the graph to forward again", || scene.forwarded() > last);
+        scene.router("ip rule del priority 100");
+    }
+    let account = scene.flow.end();
+    assert!(account.duplicates == 0, "{account:?}");
+}
+
+/// Rules by the source and by the destination that come to the same for the flow, each made before the other goes: at no time is
+/// there a rule by which it is forwarded.
+#[test]
+fn rules_that_are_exchanged_let_nothing_through_that_both_keep_back() {
+    let Some(scene) = Scene::new() else { return };
+    scene.router("ip route add blackhole 10.77.2.0/24 table 100");
+    let rules = [("from 10.77.1.0/24", 100), ("to 10.77.2.0/24", 101)];
+    let rule = |verb: &str, (selector, priority): (&str, u32)| {
+        scene.router(&format!("ip rule {verb} {selector} lookup 100 priority {priority}"));
+    };
+    rule("add", rules[0]);
+    let settle = || std::thread::sleep(Duration::from_secs(6));
+    settle();
+    let before = scene.flow.received();
+    for (old, new) in [(rules[0], rules[1]), (rules[1], rules[0])] {
+        rule("add", new);
+        rule("del", old);
+        settle();
+        assert!(scene.up.read("forward.lookup 10.77.1.2").starts_with("ra "), "the others are forwarded");
+        assert_eq!(scene.flow.received(), before, "from {old:?} to {new:?}");
+    }
+    rule("del", rules[0]);
+    wait_for("the flow to be forwarded", || scene.flow.received() > before);
 }
 
 #[test]

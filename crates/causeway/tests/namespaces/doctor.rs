@@ -101,17 +101,18 @@ fn what_refuses_is_told_from_what_is_missing_and_from_warnings() {
     let (_, text) = doctor(&net, "ra rb --attach xdp");
     assert_eq!(text.lines().last(), Some("`causeway up` has what it needs; warnings: port-down"));
 
+    net.inside("r", "tc", "qdisc add dev rb root tbf rate 100mbit burst 100kb latency 50ms");
     net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
     let (status, report, refuses) = codes(&net, "ra rb --attach xdp", "refuses");
     assert_eq!((status, &report["verdict"]), (Some(3), &"refused".into()));
-    assert_eq!(refuses, set(["policy-rule"]));
+    assert_eq!(refuses, set(["qdisc"]));
     let (_, text) = doctor(&net, "ra rb --attach xdp");
-    assert!(text.contains("\n         to mend it: ip rule del priority 100\n"), "{text}");
-    let last = "`causeway up` is refused by: policy-rule; warnings: port-down";
+    assert!(text.contains("\n         to mend it: tc qdisc del dev rb root\n"), "{text}");
+    let last = "`causeway up` is refused by: qdisc; warnings: port-down, policy-rule";
     assert_eq!(text.lines().last(), Some(last));
     let up = net.causeway("up ra rb --attach xdp --dry-run").output().expect("causeway");
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
-    assert!(up.status.code() == Some(3) && said.contains("[policy-rule]"), "as up itself: {said}");
+    assert!(up.status.code() == Some(3) && said.contains("[qdisc]"), "as up itself: {said}");
 
     let (status, ..) = codes(&net, "ra nosuch0 --attach xdp", "refuses");
     assert_eq!(status, Some(1), "what is missing comes first");

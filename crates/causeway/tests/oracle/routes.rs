@@ -46,8 +46,10 @@ pub fn route(draft: &mut Draft) {
             let _ = write!(tail, " {attribute}");
         }
     }
-    if draft.chance(12) {
-        tail += " table 100";
+    match draft.rng.u32(0..24) {
+        0 | 1 => tail += " table 100",
+        2 => tail += " table local",
+        _ => {}
     }
     let protocol = if draft.chance(12) { "ra" } else { "77" };
     let verb = *draft.pick(&["add", "add", "append", "prepend", "replace"]);
@@ -200,7 +202,6 @@ pub fn rule(draft: &mut Draft) {
         "prohibit",
         "lookup main suppress_prefixlength 15",
     ]);
-    draft.rules = true;
     draft.shell(format!("ip {family} rule add prio {} {selector} {action}", draft.objects + 1000));
     draft.undo_shell(
         "ip -4 rule flush; ip -4 rule add prio 32766 lookup main; ip -4 rule add prio 32767 lookup default"

@@ -46,7 +46,6 @@ pub struct Draft {
     pub objects: u32,
     /// `ip` commands that come last.
     pub later: Vec<String>,
-    pub rules: bool,
     steps: Vec<Step>,
     undo: Vec<Step>,
 }
@@ -74,7 +73,7 @@ impl State {
     pub fn new(rng: Rng) -> State {
         let facts = Facts::of_first_state();
         let (later, steps, undo) = (Vec::new(), Vec::new(), Vec::new());
-        let mut draft = Draft { rng, facts, objects: 0, later, rules: false, steps, undo };
+        let mut draft = Draft { rng, facts, objects: 0, later, steps, undo };
         draft.fill();
         let lessons = if draft.chance(6) { draft.lessons() } else { Vec::new() };
         State { steps: draft.steps, undo: draft.undo, lessons, facts: draft.facts }

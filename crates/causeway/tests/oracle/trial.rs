@@ -23,6 +23,8 @@ const SILENT: Duration = Duration::from_millis(1000);
 const ATTACH: Duration = Duration::from_millis(1500);
 /// How long a frame may take on a busy machine, and if a question for a neighbour was lost.
 const LATE: Duration = Duration::from_millis(1500);
+/// How long the router leaves all to the kernel after a change of policy rules, and some time more.
+const RULES: Duration = Duration::from_millis(5500);
 /// How long is waited for what must come.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets that are sent before all are waited for.
@@ -104,11 +106,18 @@ impl Trial {
         let state = State::new(rng.fork());
         let silent = |step: &Step| !matches!(step, Step::Ip(_) | Step::Ip6(_));
         let is_silent = self.undo.iter().chain(&state.steps).any(silent) || !state.lessons.is_empty();
+        let is_rule = |step: &Step| matches!(step, Step::Shell(line) if line.starts_with("ip ") && line.contains(" rule "));
+        let has_rules = self.undo.iter().chain(&state.steps).any(is_rule);
         self.undo();
         self.undo = state.undo;
         self.put(&state.steps, &state.lessons);
-        let wait = if is_silent { SILENT } else { TOLD };
-        self.settle(number, if state.facts.attaches { ATTACH } else { wait });
+        let wait = match (has_rules, state.facts.attaches, is_silent) {
+            (true, ..) => RULES,
+            (_, true, _) => ATTACH,
+            (_, _, true) => SILENT,
+            _ => TOLD,
+        };
+        self.settle(number, wait);
         let mut differences = Vec::new();
         let mut packets_of = Packets::new(rng, &state.facts, number as u32 * 100_000);
         let sent: Vec<Sent> = (0..packets).map(|_| packets_of.next()).collect();

@@ -24,6 +24,7 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
     let mut link = Link {
         index: word(payload, 4, WHAT)?,
         name: String::new(),
+        other_names: Vec::new(),
         kind: None,
         parent: None,
         mac: None,
@@ -47,6 +48,7 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
         let (kind, value) = attribute?;
         match kind {
             IFLA_IFNAME => link.name = text(value),
+            IFLA_PROP_LIST => link.other_names = other_names(value)?,
             IFLA_ADDRESS => link.mac = value.try_into().ok(),
             IFLA_MTU => link.mtu_bytes = word(value, 0, WHAT)?,
             IFLA_LINK => below = Some(word(value, 0, WHAT)?),
@@ -91,6 +93,17 @@ fn link_info(value: &[u8], link: &mut Link) -> Result<bool, Malformed> {
         Some("ipvlan" | "ipvtap") => true,
         _ => false,
     })
+}
+
+fn other_names(list: &[u8]) -> Result<Vec<String>, Malformed> {
+    let mut names = Vec::new();
+    for attribute in Attributes(list) {
+        let (kind, value) = attribute?;
+        if kind == IFLA_ALT_IFNAME {
+            names.push(text(value));
+        }
+    }
+    Ok(names)
 }
 
 fn nested_word(value: &[u8], wanted: u16) -> Result<Option<u32>, Malformed> {

@@ -1,7 +1,7 @@
-//! Findings about policy rules: those that the tables follow select by destination alone.
+//! Findings about policy rules.
 
 use super::{Check, Finding};
-use crate::mirror::Mirror;
+use crate::mirror::{Applies, Mirror};
 use crate::model::{Family, Link, Rule, RuleAction};
 use crate::settings::Settings;
 use crate::uapi::{RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RT_TABLE_MAIN};
@@ -11,7 +11,7 @@ const OWN: [(u32, u32, &str); 3] =
     [(0, RT_TABLE_LOCAL, "local"), (32766, RT_TABLE_MAIN, "main"), (32767, RT_TABLE_DEFAULT, "default")];
 
 pub(super) fn findings(mirror: &Mirror) -> Vec<Finding> {
-    let others = mirror.rules().filter(|rule| rule.is_of_transit() && !rule.is_by_destination()).map(other);
+    let others = mirror.rules().filter_map(|rule| other(rule, mirror.applies(rule)?));
     let missing = [Family::V4, Family::V6].into_iter().flat_map(|family| missing(mirror, family));
     others.chain(missing).collect()
 }
@@ -20,20 +20,28 @@ fn command(family: Family) -> &'static str {
     if family == Family::V4 { "ip rule" } else { "ip -6 rule" }
 }
 
-fn other(rule: &Rule) -> Finding {
-    let (command, priority) = (command(rule.family), rule.priority);
-    let what =
-        format!("the rule of priority {priority} selects routes by more than the destination, or discards");
-    Check::PolicyRule.refuse(command, what, format!("{command} del priority {priority}"))
+/// A rule that leaves packets to the kernel which the others would have forwarded here.
+fn other(rule: &Rule, applies: Applies) -> Option<Finding> {
+    let Rule { family, priority, action, to, from, iif, .. } = rule;
+    let command = command(*family);
+    let to = to.map_or(String::new(), |to| format!(" to {to}"));
+    let which = match (applies, action, from, iif) {
+        (Applies::All, RuleAction::LookUp(_), ..) => return None,
+        (Applies::Kernels, _, Some(from), _) => format!("packets from {from}"),
+        (Applies::Kernels, _, None, Some(port)) => format!("what comes in by {port}"),
+        (_, RuleAction::LookUp(table), ..) => format!("packets{to} for which the table {table} has a route"),
+        _ => format!("packets{to} for which no rule before it has a route"),
+    };
+    let what = format!("the rule of priority {priority} selects by more than the destination, or discards: ");
+    let what = what + "the kernel forwards " + &which;
+    Some(Check::PolicyRule.warn(command, what, format!("{command} del priority {priority}")))
 }
 
 /// The kernel's own rules that are missing, or are not where the kernel has put them.
 fn missing(mirror: &Mirror, family: Family) -> Vec<Finding> {
     let rules: Vec<&Rule> = mirror.rules().filter(|rule| rule.family == family).collect();
-    let is_there = |priority, table| {
-        let is_own = |rule: &&Rule| (rule.priority, rule.action) == (priority, RuleAction::LookUp(table));
-        rules.iter().any(|rule| is_own(rule) && rule.is_by_destination() && rule.to.is_none())
-    };
+    let is_there =
+        |priority, table| rules.iter().any(|rule| rule.priority == priority && rule.is_plain(table));
     let own = if family == Family::V4 { &OWN[..] } else { &OWN[..2] };
     let missing = own.iter().filter(|(priority, table, _)| !is_there(*priority, *table));
     missing

@@ -25,7 +25,8 @@ impl Mirror {
             self.follow_rules();
         }
         let mut pending = std::mem::take(&mut self.pending);
-        let mut changes = Changes { links: self.collect_links(&pending.links), ..Changes::default() };
+        let links = self.collect_links(&pending.links);
+        let mut changes = Changes { rules: pending.rules, links, ..Changes::default() };
         if pending.addresses {
             changes.addresses = self.collect_addresses();
         }

@@ -37,6 +37,9 @@ pub(super) struct Seen<T> {
 pub(super) struct Kernel {
     pub ports: BTreeSet<u32>,
     pub links: BTreeMap<u32, Seen<Link>>,
+    /// Names besides their own that ports have had: rules that were made about these may still be about the port, whoever
+    /// goes by the name now.
+    pub other_names: BTreeSet<String>,
     pub linkdown: Linkdown,
     pub addresses: BTreeMap<Address, u32>,
     /// By address first, so that the neighbours inside a prefix are a range.

@@ -27,6 +27,7 @@ use crate::wire::Frames;
 use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState};
 use interned::Interned;
 use kernel::{Kernel, Seen};
+pub(crate) use rules::Applies;
 use rules::Rules;
 pub use scope::Scope;
 use suspects::Suspect;
@@ -68,6 +69,8 @@ struct Pending {
     adjacencies: bool,
     addresses: bool,
     links: BTreeSet<u32>,
+    /// Other rules are followed than before.
+    rules: bool,
 }
 
 impl Mirror {
@@ -79,8 +82,11 @@ impl Mirror {
 
     /// The router holds these interfaces from now on.
     pub fn set_ports(&mut self, ports: impl IntoIterator<Item = u32>) {
-        let ports = ports.into_iter().collect();
+        let ports: BTreeSet<u32> = ports.into_iter().collect();
         if self.kernel.ports != ports {
+            let of_ports = self.kernel.links.values().filter(|seen| ports.contains(&seen.value.index));
+            let names = of_ports.flat_map(|seen| seen.value.other_names.iter().cloned());
+            self.kernel.other_names.extend(names);
             self.kernel.ports = ports;
             self.urgent = true;
             self.pending.hops = true;
@@ -200,6 +206,11 @@ impl Mirror {
     /// The policy rules in their order, IPv4 before IPv6.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.kernel.rules.iter().map(|seen| &seen.value)
+    }
+
+    /// Which of the packets to its destinations a rule applies to; none: to none that is forwarded.
+    pub(crate) fn applies(&self, rule: &Rule) -> Option<Applies> {
+        self.kernel.applies(rule)
     }
 
     /// The queueing disciplines.

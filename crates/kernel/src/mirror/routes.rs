@@ -149,6 +149,13 @@ impl Mirror {
         for table in rules.behind(table).filter_map(|behind| self.tables.get(&behind)) {
             self.pending.prefixes.extend(table.routes.range(prefix..=last).map(|(inner, _)| *inner));
         }
+        let shortest = rules.shortest(table);
+        if prefix.len() < shortest
+            && let Some(table) = self.tables.get(&table)
+        {
+            let inside = table.routes.range(prefix..=last).map(|(inner, _)| *inner);
+            self.pending.prefixes.extend(inside.filter(|inner| inner.len() < shortest));
+        }
         self.pending.prefixes.extend(rules.bounds().filter(|&bound| prefix.covers(bound)));
     }
 

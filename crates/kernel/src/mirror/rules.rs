@@ -9,7 +9,9 @@
 //! - packets that come in by the rule's port, if it names one: [`Mirror::is_ruled`];
 //! - all packets to the destinations for which the rule comes to something, if it selects by more than that.
 //!
-//! Rules about packets of this machine, or about those of interfaces that are no ports, are about none that is forwarded here.
+//! Rules about packets of this machine, or about those of interfaces that are no ports, are about none that is forwarded here. A
+//! rule is about the interface that had its name when the rule was made; where that can be another than the one that goes by it
+//! now (`altname`), it may be about any packet.
 //!
 //! A check of sources looks up the source as if packets went back there, from the destination, and had come in by the way out.
 //! Rules may select by either. So it may come to any of the routes of the rules that may apply, and what is said of the way back
@@ -24,6 +26,7 @@ use crate::decode::Operation;
 use crate::model::{Family, Link, Rule, RuleAction};
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
+use crate::uapi::RT_TABLE_LOCAL;
 
 /// Which of the packets to its destinations a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,12 @@ impl Rules {
         rest.filter_map(|step| step.table).filter(move |&other| other != table)
     }
 
+    /// Of the prefixes of `table`, what comes of those that are shorter may hang on the routes of shorter ones still.
+    pub fn shortest(&self, table: u32) -> u8 {
+        let of_table = self.steps.iter().filter(|step| step.table == Some(table));
+        of_table.map(|step| step.shortest).max().unwrap_or(0)
+    }
+
     /// Prefixes at whose bounds rules begin to apply, or cease to.
     pub fn bounds(&self) -> impl Iterator<Item = Prefix> {
         let to = self.steps.iter().map(|step| step.to).filter(|to| to.len() > 0);
@@ -123,14 +132,14 @@ impl Kernel {
     /// Which of the packets to its destinations a rule applies to; none: to none that is forwarded.
     pub fn applies(&self, rule: &Rule) -> Option<Applies> {
         let of_name = |name: &String| {
-            let named = |link: &&Link| link.name == *name;
+            let named = |link: &&Link| link.name == *name && !self.other_names.contains(name);
             self.links.values().map(|seen| &seen.value).find(named).map(|link| link.index)
         };
         match (&rule.from, rule.iif.as_ref().map(of_name)) {
             _ if !rule.is_of_transit() => None,
             (_, Some(Some(index))) if !self.ports.contains(&index) => None,
             (Some(_), _) | (None, Some(Some(_))) => Some(Applies::Kernels),
-            // The interface that it is about may have that name besides its own.
+            // The interface that it is about may have that name besides its own, or have had it.
             (None, Some(None)) => Some(Applies::Unclear),
             (None, None) if rule.more => Some(Applies::Unclear),
             (None, None) => Some(Applies::All),
@@ -205,6 +214,7 @@ impl Mirror {
             }
             prefixes.extend(now.bounds());
             self.rules[family as usize] = now;
+            self.pending.rules = true;
         }
     }
 
@@ -212,20 +222,13 @@ impl Mirror {
     pub(super) fn walk(&self, prefix: Prefix) -> Walk {
         let mut walk = Walk::default();
         for step in &self.rules[prefix.family() as usize].steps {
-            let covering = |table| self.tables.get(&table)?.covering(prefix);
-            let found: Found = match step.table {
+            let found = match step.table {
                 _ if !step.to.covers(prefix) => continue,
                 None => Err(PuntReason::PolicyRules),
-                Some(table) => {
-                    let Some((len, candidates)) = covering(table) else { continue };
-                    match best(prefix.family(), candidates) {
-                        // Without a path that is alive the kernel takes a shorter one, which does not count either.
-                        Ok(hop) if len < step.shortest && self.is_by_paths(hop) => continue,
-                        // One that rejects packets counts all the same.
-                        _ if len < step.shortest => Err(PuntReason::PolicyRules),
-                        found => found,
-                    }
-                }
+                Some(table) => match self.look_up(table, prefix, step.shortest) {
+                    Some(found) => found,
+                    None => continue,
+                },
             };
             if step.applies == Applies::All {
                 walk.last = Some(found);
@@ -235,6 +238,36 @@ impl Mirror {
             walk.before.push(found);
         }
         walk
+    }
+
+    /// What a rule comes to that looks a prefix up in a table where routes to prefixes of fewer bits than `shortest` do not
+    /// count; none: the next rule is asked.
+    fn look_up(&self, table: u32, prefix: Prefix, shortest: u8) -> Option<Found> {
+        let family = prefix.family();
+        let mut covering = self.tables.get(&table)?.covering(prefix);
+        let (len, candidates) = covering.next()?;
+        let found = best(family, candidates);
+        if len < shortest {
+            // Without a path that is alive the kernel takes a shorter one, which does not count either. One that rejects packets
+            // counts all the same.
+            let by_paths = |found| matches!(found, Ok(hop) if self.is_by_paths(hop));
+            let none_counts = by_paths(found) && covering.all(|(_, list)| by_paths(best(family, list)));
+            return (!none_counts).then_some(Err(PuntReason::PolicyRules));
+        }
+        match found {
+            Ok(hop) if table == RT_TABLE_LOCAL && self.is_amid_main(hop) => Some(Err(PuntReason::LocalTable)),
+            found => Some(found),
+        }
+    }
+
+    /// Whether a route of the table local may be of no account to the kernel where main has a longer prefix: IPv4's two tables
+    /// are one to it until there is another rule than its own, and stay two from then on, which nobody can ask. What it keeps
+    /// to itself by the one it is left by the other as well, since it is this machine's here, also as a source.
+    fn is_amid_main(&self, hop: u32) -> bool {
+        use PuntReason::{Anycast, Broadcast, Local, Multicast};
+        let Some((key, _)) = self.hops.get(hop) else { return true };
+        let is_own = matches!(key, HopKey::Punt { reason: Local | Broadcast | Anycast | Multicast, .. });
+        key.family() == Family::V4 && !is_own
     }
 
     fn is_by_paths(&self, hop: u32) -> bool {

@@ -64,13 +64,12 @@ impl Table {
         self.routes.values().map(Vec::len).sum()
     }
 
-    /// The length of the longest prefix that covers `prefix`, and its candidates.
-    pub fn covering(&self, prefix: Prefix) -> Option<(u8, &[Candidate])> {
+    /// The lengths of the prefixes that cover `prefix`, and their candidates, the longest first.
+    pub fn covering(&self, prefix: Prefix) -> impl Iterator<Item = (u8, &[Candidate])> {
         let lengths = &self.lengths[prefix.family() as usize];
-        (0..=prefix.len())
-            .rev()
-            .filter(|&len| lengths[usize::from(len)] > 0)
-            .find_map(|len| Some((len, self.routes.get(&Prefix::new(prefix.address(), len))?.as_slice())))
+        (0..=prefix.len()).rev().filter(|&len| lengths[usize::from(len)] > 0).filter_map(move |len| {
+            Some((len, self.routes.get(&Prefix::new(prefix.address(), len))?.as_slice()))
+        })
     }
 
     pub fn list(&mut self, prefix: Prefix) -> &mut Vec<Candidate> {

@@ -6,6 +6,7 @@ fn link(index: u32, up: bool, carrier: bool) -> Link {
     Link {
         index,
         name: format!("p{index}"),
+        other_names: Vec::new(),
         kind: None,
         parent: None,
         mac: Some([2, 0, 0, 0, 0, index as u8]),

@@ -38,6 +38,13 @@ fn selects(rule: &Rule, packet: Packet<'_>) -> bool {
 
 impl NaiveKernel {
     pub fn lookup(&self, packet: Packet<'_>) -> Answer {
+        let mut answer = self.by_rules(packet);
+        // The mirror does not know whether the tables local and main are one.
+        answer.may_be_unclear |= packet.to.is_ipv4() && self.covering(255, packet.to).next().is_some();
+        answer
+    }
+
+    fn by_rules(&self, packet: Packet<'_>) -> Answer {
         let address = packet.to;
         let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
         for rule in self.rules.iter().filter(|rule| rule.family == family && selects(rule, packet)) {
@@ -46,13 +53,12 @@ impl NaiveKernel {
                 RuleAction::Nothing => continue,
                 RuleAction::Other => return Answer::new("punt policy-rules", "unknown"),
             };
-            let covering = self
-                .routes
-                .iter()
-                .filter(|((t, prefix), list)| *t == table && prefix.contains(address) && !list.is_empty());
-            let Some(((_, longest), list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else {
-                continue;
+            // What does not count and has no path that is alive is passed by for a shorter one.
+            let is_dead = |&(len, list): &(u8, &[Entry])| {
+                len < rule.shortest && self.best(list).is_some_and(|best| self.is_dead(best))
             };
+            let found = self.longest_first(table, address);
+            let Some((longest, list)) = found.into_iter().find(|found| !is_dead(found)) else { continue };
             if list.iter().any(|entry| entry.route.tos != 0) {
                 return Answer::new("punt type-of-service", "unknown");
             }
@@ -62,12 +68,42 @@ impl NaiveKernel {
             if family == Family::V6 && best.next().is_some() {
                 return Answer::new("punt ambiguous", "unknown");
             }
-            if longest.len() < rule.shortest && !self.rejects(entry) {
+            if longest < rule.shortest && !self.rejects(entry) {
                 continue;
             }
             return self.follow(address, entry);
         }
         Answer::new("none", "none")
+    }
+
+    /// The routes of a table to prefixes that an address is in.
+    fn covering(&self, table: u32, address: IpAddr) -> impl Iterator<Item = (u8, &[Entry])> {
+        let all = self.routes.iter().filter(move |((t, prefix), _)| *t == table && prefix.contains(address));
+        all.filter(|(_, list)| !list.is_empty()).map(|((_, prefix), list)| (prefix.len(), &list[..]))
+    }
+
+    /// What is found in a table: lengths of prefixes and the routes to them.
+    fn longest_first(&self, table: u32, address: IpAddr) -> Vec<(u8, &[Entry])> {
+        let is_whole = table == 255 && address.is_ipv4() && !self.is_split;
+        let beside = is_whole.then(|| self.covering(254, address)).into_iter().flatten();
+        let mut found: Vec<_> = self.covering(table, address).chain(beside).collect();
+        // Of equals the first is that of the table local.
+        found.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
+        found
+    }
+
+    fn best<'a>(&self, list: &'a [Entry]) -> Option<&'a Entry> {
+        list.iter().min_by_key(|entry| entry.route.metric)
+    }
+
+    /// Whether it is a route by paths of which none is alive.
+    fn is_dead(&self, entry: &Entry) -> bool {
+        let Target::Paths(paths) = &entry.route.target else { return false };
+        let alive = |(path, leg): (&Path, &LegState)| {
+            let link = &self.links[&path.ifindex];
+            link.up && !leg.dead && (link.carrier || !self.ignores[&(entry.family(), path.ifindex)])
+        };
+        !paths.iter().zip(&entry.legs).any(alive)
     }
 
     fn follow(&self, address: IpAddr, entry: &Entry) -> Answer {

@@ -31,6 +31,8 @@ pub struct NaiveKernel {
     pub objects: BTreeMap<u32, NextHopKind>,
     /// In their order.
     pub rules: Vec<Rule>,
+    /// There was a rule of IPv4 other than the kernel's own: its tables local and main are two from then on.
+    pub is_split: bool,
     /// Routes of one table and prefix in the kernel's order.
     pub routes: BTreeMap<(u32, Prefix), Vec<Entry>>,
     /// Whether IPv4 may have several routes of one metric (`ip route append`), and IPv6 such that it does not join.
@@ -103,6 +105,7 @@ impl NaiveKernel {
                 kernel.set_rule(Rule::plain(family, priority, table), true);
             }
         }
+        kernel.is_split = false;
         let all = kernel.all_setting();
         kernel.say(ADDED, all);
         kernel
@@ -128,6 +131,7 @@ impl NaiveKernel {
             _ => {}
         }
         if there == known.is_none() {
+            self.is_split |= rule.family == Family::V4;
             self.say(if there { ADDED } else { Operation::Removed }, Object::Rule(rule));
         }
     }
@@ -334,6 +338,11 @@ impl NaiveKernel {
             _ => Vec::new(),
         }
     }
+}
+
+/// An address of this machine.
+pub fn local() -> Target {
+    Target::Punt { reason: PuntReason::Local, reverse_path: ReversePath::NotUnicast }
 }
 
 /// A route that is no way out.

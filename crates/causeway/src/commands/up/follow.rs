@@ -23,6 +23,10 @@ const TURN: Duration = Duration::from_millis(250);
 const RETRY: Duration = Duration::from_millis(500);
 /// How far the tables may be behind the kernel: changes are gathered for a second at most, and take some time to make.
 const LAG: Duration = Duration::from_secs(3);
+/// How long workers and programs are given to notice that nothing is to be forwarded: a batch takes them much less.
+const NOTICE: Duration = Duration::from_millis(20);
+/// The code of the objection to tables that come to follow other policy rules.
+const RULES_CODE: &str = "rules-followed";
 /// The code of the objection to tables that were not read yet.
 const START: &str = "tables-not-read";
 
@@ -55,6 +59,15 @@ pub fn record_managed(claim: &Claim, list: &[ManagedNeighbour]) {
     if let Err(error) = claim.change(|undo| undo.neighbours = list.iter().map(entry).collect()) {
         log::warn!("which neighbours are kept resolved cannot be recorded: {error}");
     }
+}
+
+/// Brings tables to other policy rules while nothing is forwarded: a packet's source must not be judged by the rules of now, and
+/// its destination by those of before.
+fn between_rules(objector: &Objector, put_in_place: impl FnOnce()) {
+    objector.doubt(RULES_CODE, "the tables come to follow other policy rules");
+    std::thread::sleep(NOTICE);
+    put_in_place();
+    objector.withdraw(RULES_CODE);
 }
 
 /// What the follower is told by others: by the inspector what the kernel's tables hold and its messages do not say, and what
@@ -113,6 +126,8 @@ pub struct Follow {
     pub pulse: Pulse,
     /// What workers look up in.
     pub tables: Tables,
+    /// Who says that the tables are between two states.
+    pub objector: Objector,
     /// The programs in front of the ports.
     pub front: Arc<Front>,
     /// What each port may do.
@@ -190,6 +205,15 @@ impl Follow {
 
     /// Puts what has changed into effect.
     pub fn apply(&mut self, changes: &Changes) {
+        if changes.rules {
+            let objector = self.objector.clone();
+            between_rules(&objector, || self.put_in_place(changes));
+        } else {
+            self.put_in_place(changes);
+        }
+    }
+
+    fn put_in_place(&mut self, changes: &Changes) {
         for (address, there) in &changes.addresses {
             self.set_local(*address, *there);
         }
@@ -263,5 +287,40 @@ impl Follow {
         if let Err(error) = done {
             log::warn!("{address} is not told apart in the driver: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_netio::ErrorKind;
+    use causeway_netio::front::Take;
+
+    #[test]
+    fn nothing_is_forwarded_between_the_rules_of_before_and_those_of_now() {
+        let front = match Front::new(Take::TRANSIT) {
+            Ok(front) => Arc::new(front),
+            Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+            Err(e) => panic!("{e}"),
+        };
+        let stands = || front.lease().deadline().load(Ordering::Acquire) > monotonic_ns();
+        let becomes_had = || {
+            let reached = (0..500).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                stands()
+            });
+            assert!(reached, "the right is not had");
+        };
+        let lease = Lease::keep(front.clone()).expect("a thread");
+        let word_ns = Arc::new(monotonic_ns);
+        lease.require(Voucher { name: "a test".to_owned(), word_ns, term: Duration::from_millis(300) });
+        becomes_had();
+        let mut put = false;
+        between_rules(&lease.objector(), || {
+            put = true;
+            assert!(!stands());
+        });
+        assert!(put);
+        becomes_had();
     }
 }

@@ -124,6 +124,7 @@ mod tests {
         Link {
             index: 7,
             name: "a".to_owned(),
+            other_names: Vec::new(),
             kind: None,
             parent: None,
             mac: Some([2; 6]),
