@@ -128,6 +128,19 @@ impl FlowHash {
         Some(keys.hash(self.seed))
     }
 
+    /// The same of IPv6, with a flow label and without extension headers.
+    pub fn known_v6(&self, addresses: [u128; 2], label: u32, protocol: u8, ports: [u16; 2]) -> Option<u32> {
+        let [from, to] = addresses.map(u128::to_be);
+        let addresses = Addresses::V6(from, to);
+        let keys = match self.policy {
+            // As in `addresses`.
+            FlowPolicy::L3 => Keys { addresses, label: label.to_be(), protocol, ports: [0; 2] },
+            FlowPolicy::L4 => Keys { addresses, label: 0, protocol, ports: ports.map(u16::to_be) },
+            FlowPolicy::Inner | FlowPolicy::Custom(_) => return None,
+        };
+        Some(keys.hash(self.seed))
+    }
+
     #[inline(always)]
     fn hash(&self, packet: &[u8], version: Version) -> Option<u32> {
         let keys = match self.policy {
