@@ -254,6 +254,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_a_flow_has_the_packets_hash() {
+        let addresses = [0x2001_0db8_0000_0000, 0x2001_0db8_0001_0000].map(|upper: u128| upper << 64);
+        let (addresses, label) = ([addresses[0] | 1, addresses[1] | 2], 0x5_4321);
+        for (policy, seed) in [(0, 0), (0, 7), (1, 0), (1, 7)] {
+            let hash = FlowHash::new(FlowPolicy::new(policy, 0).unwrap(), seed);
+            let known = hash.known_v4([0xc000_0201, 0xc633_6407], 17, [4000, 53]);
+            assert_eq!(known, hash.v4(&V4), "{policy} {seed}");
+            assert_eq!(hash.known_v6(addresses, label, 17, [4000, 53]), hash.v6(&v6()), "{policy} {seed}");
+        }
+        for policy in [2, 3] {
+            let hash = FlowHash::new(FlowPolicy::new(policy, 0xfff).unwrap(), 7);
+            assert_eq!(hash.known_v6(addresses, label, 17, [4000, 53]), None, "more headers may count");
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_the_kernels() {
         assert_eq!(FlowPolicy::new(4, 0), None);
         let hash = FlowHash::new(FlowPolicy::L4, 1);

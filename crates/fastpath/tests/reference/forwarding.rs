@@ -12,7 +12,7 @@ use causeway_engine::harness::{Harness, Output, Ports};
 use causeway_engine::ir::Outcome;
 use causeway_fastpath::{
     Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Members, NextHops, Node, Options, Place,
-    Routes, SharedRegion, Table, Target, Trie, Ways, Words, compile,
+    Routes, SharedRegion, Table, Target, Trie, Version, Ways, Words, compile,
 };
 use causeway_fib::{
     ADJACENCIES_MAX, Adjacencies, AdjacencyIndex, Domain, Fib, Fib6, Lines6, Lines6Layout, MISS, Prefix4,
@@ -58,8 +58,8 @@ struct Spread(Arc<SharedRegion>);
 impl InDriver for Spread {
     fn set_paths(&self, _: AdjacencyIndex, _: Paths) {}
     fn set_policy(&self, _: usize, _: PortPolicy) {}
-    fn set_flow_hash(&self, bits: u64) {
-        self.0.words()[0].store(bits, Ordering::Relaxed);
+    fn set_flow_hashes(&self, bits: [u64; 2]) {
+        self.0.words().iter().zip(bits).for_each(|(word, bits)| word.store(bits, Ordering::Relaxed));
     }
 }
 
@@ -116,7 +116,7 @@ impl Router {
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = (0..PORTS).map(|n| format!("p{n}")).collect();
         let forwarding = Forwarding::new(names, &["x"], lease, (&domain, &fib, &fib6, &neighbours));
-        let spread = Spread(Arc::new(words(1)));
+        let spread = Spread(Arc::new(words(2)));
         let forwarding = Arc::new(forwarding.with_driver(Arc::new(spread.clone())));
         for (n, &index) in kind.iter().enumerate() {
             let way = match n % 4 {
@@ -194,10 +194,13 @@ impl Router {
         let next_hops = NextHops { hops: &self.hops, interfaces, check: None };
         tables[lower::table::NEXT_HOPS] =
             Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
-        tables[lower::table::MEMBERS] = Some(Table::Members(Members { next_hops, spread: &self.spread.0 }));
+        let members = |version| Some(Table::Members(Members { next_hops, spread: &self.spread.0, version }));
+        tables[lower::table::MEMBERS] = members(Version::V4);
+        tables[lower::table::MEMBERS6] = members(Version::V6);
         let trie = Trie::V6 { memory: &self.memory6, layout: LAYOUT6 };
         tables[lower::table::PATHS6] = Some(Table::RouteWords(trie, paths));
-        tables[lower::table::NEXT_HOPS6] = Some(Table::Routes(Routes { trie, next_hops, group: None }));
+        tables[lower::table::NEXT_HOPS6] =
+            Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
         let program = lower::program(&self.forwarding, IN as u16);
         assert!(program.is_some(), "it can be said");
         let outputs = (0..PORTS).map(|port| Some(Target::Emit(port))).collect();
@@ -282,7 +285,8 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
                 router.set_policy(policy(rng));
                 let policy = if rng.u8(..4) == 0 { rng.u8(2..5) } else { rng.u8(..2) };
                 let seed = [0, rng.u32(1..)][rng.usize(..2)];
-                router.forwarding.set_flow_hash((policy, 0x37), (0, 0), seed);
+                let policy6 = [policy, rng.u8(..2)][rng.usize(..2)];
+                router.forwarding.set_flow_hash((policy, 0x37), (policy6, 0x37), seed);
             }
             let frame = frame(rng);
             let before = counted(&compiled, &counters);

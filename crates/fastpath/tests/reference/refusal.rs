@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 struct Nothing;
 
 impl ir::Table for Nothing {
-    fn look_up(&mut self, _key: [u64; 2], _now_ns: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, _key: ir::Key<u64>, _now_ns: u64) -> Option<[u64; 3]> {
         None
     }
 }
