@@ -73,8 +73,11 @@ fn packet(n: usize, flow: Flow, payload: &[u8]) -> Vec<u8> {
     ip[..4].copy_from_slice(&(0x6120_0000 | flow.label).to_be_bytes());
     ip[4..6].copy_from_slice(&(payload.len() as u16).to_be_bytes());
     (ip[6], ip[7]) = (flow.protocol, 64);
-    ip[8..24].copy_from_slice(&(0x2001_0db8_ffff_u128 << 80 | u128::from(flow.from)).to_be_bytes());
-    ip[24..40].copy_from_slice(&(prefix(n).first() | u128::from(flow.from) << 8).to_be_bytes());
+    // Some are from the same network, so that only the lower halves of the addresses differ.
+    let network = if flow.from & 3 == 0 { prefix(n).first() } else { 0x2001_0db8_ffff_u128 << 80 };
+    let (from, to) = (network | u128::from(flow.from), u128::from(flow.from.rotate_left(8)));
+    ip[8..24].copy_from_slice(&from.to_be_bytes());
+    ip[24..40].copy_from_slice(&(prefix(n).first() | to).to_be_bytes());
     [&crate::frames::OURS[..], &[2, 0, 0, 0, 0, 9], &[0x86, 0xdd], &ip, payload].concat()
 }
 
