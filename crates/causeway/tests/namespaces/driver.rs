@@ -190,8 +190,8 @@ pub struct TwoPaths {
     /// What the addresses of the paths' networks begin with, and how long that is.
     networks: [&'static str; 2],
     len: u8,
-    /// Settings of the router and of the sender, in turns.
-    settings: &'static [[&'static str; 2]],
+    /// Settings of hosts, in turns.
+    settings: &'static [&'static [(&'static str, &'static str)]],
 }
 
 pub const IPV4: TwoPaths = TwoPaths {
@@ -199,7 +199,7 @@ pub const IPV4: TwoPaths = TwoPaths {
     target: "10.78.0.1",
     networks: ["10.77.2.", "10.77.3."],
     len: 24,
-    settings: &[["ipv4.fib_multipath_hash_policy=1", "ipv4.ip_forward=0"]],
+    settings: &[&[("r", "ipv4.fib_multipath_hash_policy=1")]],
 };
 
 /// The sender's kernel hashes ports for the flow label, and a hash of ports that comes with the packet over a virtual link is one
@@ -210,8 +210,8 @@ pub const IPV6: TwoPaths = TwoPaths {
     networks: ["2001:db8:2::", "2001:db8:3::"],
     len: 64,
     settings: &[
-        ["ipv6.fib_multipath_hash_policy=0", "ipv6.auto_flowlabels=1"],
-        ["ipv6.fib_multipath_hash_policy=1", "ipv6.auto_flowlabels=0"],
+        &[("r", "ipv6.fib_multipath_hash_policy=0"), ("a", "ipv6.auto_flowlabels=1")],
+        &[("r", "ipv6.fib_multipath_hash_policy=1"), ("a", "ipv6.auto_flowlabels=0")],
     ],
 };
 
@@ -253,8 +253,8 @@ pub fn spreads_flows(args: &str, paths: &TwoPaths) {
         );
     }
     net.inside("r", "sysctl", "-qw net.ipv4.fib_multipath_hash_seed=4711");
-    let set = |settings: &[&str; 2]| {
-        for (space, setting) in ["r", "a"].into_iter().zip(settings) {
+    let set = |settings: &[(&str, &str)]| {
+        for (space, setting) in settings {
             net.inside(space, "sysctl", &format!("-qw net.{setting}"));
         }
     };
@@ -263,11 +263,11 @@ pub fn spreads_flows(args: &str, paths: &TwoPaths) {
     for gateway in [&first, &second] {
         net.ping_from("r", &format!("-c 1 {gateway}"));
     }
-    let kernels = |settings| {
+    let kernels = |settings: &&'static [_]| {
         set(settings);
         let by_kernel = spread(&net, target);
         assert!(by_kernel.iter().all(|&n| n > 0), "{by_kernel:?}");
-        (settings, by_kernel)
+        (*settings, by_kernel)
     };
     let by_kernel: Vec<_> = paths.settings.iter().map(kernels).collect();
     let (up, _log) = Log::up(&net, "r", &format!("ra rb x0 {args} --driver --check-every 1"));
