@@ -20,7 +20,7 @@ pub(crate) struct Frame {
     pub packet_type: Slot,
     /// Offset of this processor's counters.
     pub counters: Slot,
-    /// A key that is looked up with what is found of it, or a number of bytes.
+    /// A key that is looked up, and with one of two words what is found of it; or a number of bytes.
     pub key: Slot,
     pub annotations: Slot,
     spills: Vec<Slot>,

@@ -5,7 +5,7 @@
 //! meet it holds different things, each with a place of its own. What may be read before it was written is zero from the start.
 
 use causeway_bpf::Reg as Machine;
-use causeway_engine::ir::{Code, End, Op, REGISTERS, Reg, Test, Value};
+use causeway_engine::ir::{Code, End, KEY_WORDS, Op, REGISTERS, Reg, Test, Value};
 use std::ops::RangeInclusive;
 
 /// Registers of the machine that programs are given, those first that helpers keep.
@@ -208,42 +208,49 @@ impl Uses {
     }
 }
 
-type Registers<const N: usize> = [Option<Reg>; N];
+/// Registers that are read, of which a lookup has the most, and that are written.
+type Reads = [Option<Reg>; KEY_WORDS];
+type Writes = [Option<Reg>; 3];
 
-fn register(value: Value) -> Option<Reg> {
-    match value {
-        Value::Of(reg) => Some(reg),
-        Value::Const(_) => None,
+/// The registers among values.
+fn registers<const N: usize>(values: [Value; N]) -> Reads {
+    let mut reads = [None; KEY_WORDS];
+    for (read, value) in reads.iter_mut().zip(values) {
+        *read = match value {
+            Value::Of(reg) => Some(reg),
+            Value::Const(_) => None,
+        };
     }
+    reads
 }
 
 /// What an operation reads and writes.
-fn accesses_of(op: &Op) -> (Registers<2>, Registers<3>) {
+fn accesses_of(op: &Op) -> (Reads, Writes) {
     let one = |to: Reg| [Some(to), None, None];
     match *op {
-        Op::Load { to, .. } | Op::Get { to, .. } => ([None; 2], one(to)),
-        Op::Compute { to, a, b, .. } => ([register(a), register(b)], one(to)),
-        Op::Sum { to, bytes, .. } => ([register(bytes), None], one(to)),
-        Op::Member { to, of, .. } => ([register(of), None], one(to)),
-        Op::LookUp { to, key, .. } => (key.map(register), to.map(Some)),
-        Op::Store { value, .. } | Op::Put { value, .. } => ([register(value), None], [None; 3]),
-        Op::Count { by, .. } => ([register(by), None], [None; 3]),
-        Op::Pull(_) | Op::Push(_) => ([None; 2], [None; 3]),
+        Op::Load { to, .. } | Op::Get { to, .. } => (registers([]), one(to)),
+        Op::Compute { to, a, b, .. } => (registers([a, b]), one(to)),
+        Op::Sum { to, bytes, .. } => (registers([bytes]), one(to)),
+        Op::Member { to, of, .. } => (registers([of]), one(to)),
+        Op::LookUp { to, key, .. } => (registers(key), to.map(Some)),
+        Op::Store { value, .. } | Op::Put { value, .. } => (registers([value]), [None; 3]),
+        Op::Count { by, .. } => (registers([by]), [None; 3]),
+        Op::Pull(_) | Op::Push(_) => (registers([]), [None; 3]),
     }
 }
 
 /// What the end of a block reads, and the blocks that are next.
-fn of_end(end: End) -> (Registers<2>, [Option<usize>; 2]) {
+fn of_end(end: End) -> (Reads, [Option<usize>; 2]) {
     match end {
-        End::Go(to) => ([None; 2], [Some(to), None]),
+        End::Go(to) => (registers([]), [Some(to), None]),
         End::If(test, yes, no) => {
             let reads = match test {
-                Test::Equal(a, b) | Test::Above(a, b) => [register(a), register(b)],
-                Test::Has(..) => [None; 2],
+                Test::Equal(a, b) | Test::Above(a, b) => registers([a, b]),
+                Test::Has(..) => registers([]),
             };
             (reads, [Some(yes), Some(no)])
         }
-        End::LeaveBy(port) => ([Some(port), None], [None; 2]),
-        End::Leave(_) | End::Drop(_) | End::GiveUp => ([None; 2], [None; 2]),
+        End::LeaveBy(port) => (registers([Value::Of(port)]), [None; 2]),
+        End::Leave(_) | End::Drop(_) | End::GiveUp => (registers([]), [None; 2]),
     }
 }

@@ -6,6 +6,7 @@ use crate::hold::Hold;
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use rustix::process::Signal;
+use std::net::{IpAddr, UdpSocket};
 
 pub const XDP: &str = "ra rb --attach xdp --driver";
 /// Where it attaches to virtual interfaces by itself.
@@ -154,17 +155,18 @@ pub fn gives_ipv6_up(args: &str) {
 }
 
 /// How many of 64 UDP packets, each from a port of its own, reach host `b` by each of two paths.
-fn spread(net: &Net) -> [u64; 2] {
-    const TARGET: &str = "10.78.0.1:4000";
+fn spread(net: &Net, target: IpAddr) -> [u64; 2] {
+    const PORT: u16 = 4000;
+    let any: IpAddr = if target.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
     let counts = || ["b0", "y0"].map(|device| received(net, device));
     let before = counts();
     // Or the host answers that nobody listens.
-    let listener = net.spawn("b", || std::net::UdpSocket::bind("0.0.0.0:4000").expect("a port"));
+    let listener = net.spawn("b", move || UdpSocket::bind((any, PORT)).expect("a port"));
     let _listener = listener.join().expect("the listener");
-    let sent = net.spawn("a", || {
+    let sent = net.spawn("a", move || {
         for port in 20_000..20_064 {
-            let socket = std::net::UdpSocket::bind(("0.0.0.0", port)).expect("a port");
-            socket.send_to(b"spread", TARGET).expect("sent");
+            let socket = UdpSocket::bind((any, port)).expect("a port");
+            socket.send_to(b"spread", (target, PORT)).expect("sent");
         }
     });
     sent.join().expect("the sender");
@@ -182,22 +184,63 @@ fn received(net: &Net, device: &str) -> u64 {
     packets.and_then(|n| n.parse().ok()).expect("a number")
 }
 
-#[test]
-fn flows_are_spread_in_the_driver_as_the_kernel_spreads_them() {
-    spreads_flows("--attach xdp");
+/// Two paths to host `b`.
+pub struct TwoPaths {
+    prefix: &'static str,
+    target: &'static str,
+    /// What the addresses of the paths' networks begin with, and how long that is.
+    networks: [&'static str; 2],
+    len: u8,
+    /// Settings of hosts, in turns.
+    settings: &'static [&'static [(&'static str, &'static str)]],
 }
 
-pub fn spreads_flows(args: &str) {
+pub const IPV4: TwoPaths = TwoPaths {
+    prefix: "10.78.0.0/24",
+    target: "10.78.0.1",
+    networks: ["10.77.2.", "10.77.3."],
+    len: 24,
+    settings: &[&[("r", "ipv4.fib_multipath_hash_policy=1")]],
+};
+
+/// The sender's kernel hashes ports for the flow label, and a hash of ports that comes with the packet over a virtual link is one
+/// that the router's would take for its own.
+pub const IPV6: TwoPaths = TwoPaths {
+    prefix: "2001:db8:78::/48",
+    target: "2001:db8:78::1",
+    networks: ["2001:db8:2::", "2001:db8:3::"],
+    len: 64,
+    settings: &[
+        &[("r", "ipv6.fib_multipath_hash_policy=0"), ("a", "ipv6.auto_flowlabels=1")],
+        &[("r", "ipv6.fib_multipath_hash_policy=1"), ("a", "ipv6.auto_flowlabels=0")],
+    ],
+};
+
+#[test]
+fn flows_are_spread_in_the_driver_as_the_kernel_spreads_them() {
+    spreads_flows("--attach xdp", &IPV4);
+}
+
+#[test]
+fn ipv6_flows_are_spread_in_the_driver_as_the_kernel_spreads_them() {
+    spreads_flows("--attach xdp", &IPV6);
+}
+
+pub fn spreads_flows(args: &str, paths: &TwoPaths) {
     let Some(net) = Net::new() else { return };
     if std::process::Command::new("nft").arg("--version").output().is_err() {
         return eprintln!("skipped: needs nft (apt install nftables)");
     }
+    let target: IpAddr = paths.target.parse().expect("an address");
+    let (ip, nodad) = if target.is_ipv4() { ("-4", "") } else { ("-6", "nodad") };
+    let [first, second] = paths.networks.map(|network| format!("{network}2"));
     net.cables(1);
     for (space, device, end) in [("r", "x0", 1), ("b", "y0", 2)] {
-        net.ip(space, &format!("addr add 10.77.3.{end}/24 dev {device}"));
+        let address = format!("{}{end}/{}", paths.networks[1], paths.len);
+        net.ip(space, &format!("addr add {address} dev {device} {nodad}"));
     }
     net.inside("b", "ethtool", "-K y0 tx off tso off gso off gro on");
-    net.ip("b", "addr add 10.78.0.1 dev lo");
+    net.ip("b", &format!("addr add {target} dev lo"));
     for set in ["add table inet seen", "add chain inet seen in { type filter hook prerouting priority 0 ; }"]
     {
         net.inside("b", "nft", set);
@@ -210,26 +253,40 @@ pub fn spreads_flows(args: &str) {
             &format!("add rule inet seen in iifname {device} udp dport 4000 counter name {device}"),
         );
     }
-    for setting in ["fib_multipath_hash_policy=1", "fib_multipath_hash_seed=4711"] {
-        net.inside("r", "sysctl", &format!("-qw net.ipv4.{setting}"));
-    }
-    net.ip("r", "route add 10.78.0.0/24 nexthop via 10.77.2.2 nexthop via 10.77.3.2 weight 3");
-    for gateway in ["10.77.2.2", "10.77.3.2"] {
+    net.inside("r", "sysctl", "-qw net.ipv4.fib_multipath_hash_seed=4711");
+    let set = |settings: &[(&str, &str)]| {
+        for (space, setting) in settings {
+            net.inside(space, "sysctl", &format!("-qw net.{setting}"));
+        }
+    };
+    let prefix = paths.prefix;
+    net.ip("r", &format!("{ip} route add {prefix} nexthop via {first} nexthop via {second} weight 3"));
+    for gateway in [&first, &second] {
         net.ping_from("r", &format!("-c 1 {gateway}"));
     }
-    let by_kernel = spread(&net);
-    assert!(by_kernel.iter().all(|&n| n > 0), "{by_kernel:?}");
+    let kernels = |settings: &&'static [_]| {
+        set(settings);
+        let by_kernel = spread(&net, target);
+        assert!(by_kernel.iter().all(|&n| n > 0), "{by_kernel:?}");
+        (*settings, by_kernel)
+    };
+    let by_kernel: Vec<_> = paths.settings.iter().map(kernels).collect();
     let (up, _log) = Log::up(&net, "r", &format!("ra rb x0 {args} --driver --check-every 1"));
-    net.meet(&up, false);
-    wait_for("the driver to spread them", || {
-        let before = (elsewhere(&net, &up), up.number("forward.count"));
-        assert_eq!(spread(&net), by_kernel, "each by the kernel's path");
-        (elsewhere(&net, &up), up.number("forward.count")) == (before.0, before.1 + 64)
-    });
+    net.meet(&up, !target.is_ipv4());
+    // The last settings are those that it started with.
+    for (n, &(settings, by_kernel)) in by_kernel.iter().rev().enumerate() {
+        set(settings);
+        wait_for("the driver to spread them", || {
+            let before = (elsewhere(&net, &up), up.number("forward.count"));
+            let same = spread(&net, target) == by_kernel;
+            assert!(same || n > 0, "each by the kernel's path");
+            same && (elsewhere(&net, &up), up.number("forward.count")) == (before.0, before.1 + 64)
+        });
+    }
     assert_eq!(up.number("forward.differences"), 0, "whichever member the kernel says");
     // A path fewer.
-    net.ip("r", "route replace 10.78.0.0/24 nexthop via 10.77.2.2");
-    wait_for("the one path", || spread(&net) == [64, 0]);
+    net.ip("r", &format!("{ip} route replace {prefix} nexthop via {first}"));
+    wait_for("the one path", || spread(&net, target) == [64, 0]);
 }
 
 #[test]

@@ -31,7 +31,12 @@ fn the_kernel_answers_for_the_ipv6_that_is_given_up() {
 
 #[test]
 fn flows_are_spread_as_the_kernel_spreads_them() {
-    driver::spreads_flows("");
+    driver::spreads_flows("", &driver::IPV4);
+}
+
+#[test]
+fn ipv6_flows_are_spread_as_the_kernel_spreads_them() {
+    driver::spreads_flows("", &driver::IPV6);
 }
 
 #[test]

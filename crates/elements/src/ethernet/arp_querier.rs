@@ -336,7 +336,7 @@ impl Element for ArpQuerier {
     fn lower(&self) -> Option<Program> {
         let mut b = Builder::new();
         let destination = b.get(Anno::DST_IP.into());
-        let [front, back, _] = b.look_up(Box::new(self.cache.clone()), [destination.into(), 0.into()]);
+        let [front, back, _] = b.look_up(Box::new(self.cache.clone()), [destination.into()]);
         lower_encap(&mut b, front, back);
         b.leave(0);
         b.finish()

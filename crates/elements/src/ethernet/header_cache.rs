@@ -1,6 +1,6 @@
 //! The Ethernet headers that ARPQuerier has made, by destination.
 
-use causeway_engine::ir::{Entry, Table};
+use causeway_engine::ir::{Entry, Key, Table};
 use causeway_packet::wire::ethernet::HEADER_LEN;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -93,8 +93,8 @@ fn bytes([front, back]: [[u8; 8]; 2]) -> Header {
 }
 
 impl Table for HeaderCache {
-    fn look_up(&mut self, key: [u64; 2], now_ns: u64) -> Option<[u64; 3]> {
-        let [front, back] = words(&self.find(u32::try_from(key[0]).ok()?, now_ns)?);
+    fn look_up(&mut self, [destination, ..]: Key<u64>, now_ns: u64) -> Option<[u64; 3]> {
+        let [front, back] = words(&self.find(u32::try_from(destination).ok()?, now_ns)?);
         Some([front, back, 0])
     }
 

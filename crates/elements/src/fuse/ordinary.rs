@@ -4,7 +4,7 @@ use crate::ip::check_ip_header::{Checker, Sources};
 use crate::ip::dec_ip_ttl;
 use causeway_engine::ir::expr::{Condition, Expr, KnownBytes};
 use causeway_engine::ir::walk::{Guard, Kind, Walk};
-use causeway_engine::ir::{Builder, Field, Program};
+use causeway_engine::ir::{self, Builder, Field, Program};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::ipv4;
 use causeway_packet::{Anno, PacketType};
@@ -179,7 +179,7 @@ fn link(before: &Walk, after: &Walk) -> Option<Link> {
             ((8, Expr::Const(front)), (6, Expr::Const(back))) => Some(Link::Fixed([*front, *back])),
             _ => None,
         },
-        (0, [lookup]) if lookup.key == [destination.clone(), Expr::Const(0)] => {
+        (0, [lookup]) if lookup.key == ir::key([destination.clone()]) => {
             Some(Link::Found(before.lookups.len()))
         }
         _ => None,

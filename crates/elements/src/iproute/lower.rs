@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::hops::{self, Hop};
-use causeway_engine::ir::{Builder, Program, Table};
+use causeway_engine::ir::{Builder, Key, Program, Table};
 use causeway_fib::{
     Address, AdjacencyIndex, AdjacencyReader, Handle, Lookup, MISS, Participant, Pinned, Reader,
 };
@@ -42,10 +42,10 @@ impl<A: Family> RouteLookup<A> {
 }
 
 impl<A: Family> Table for RouteLookup<A> {
-    fn look_up(&mut self, key: [u64; 2], _now_ns: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [first, second, ..]: Key<u64>, _now_ns: u64) -> Option<[u64; 3]> {
         let round = self.participant.pin();
         let mut found = [MISS];
-        let destination = A::from_words(key);
+        let destination = A::from_words([first, second]);
         self.reader.look_up(&round, &[destination], &mut found);
         let view = self.hops.under(&round);
         let hop = hops::hop(&view, found[0])?;

@@ -128,6 +128,19 @@ impl FlowHash {
         Some(keys.hash(self.seed))
     }
 
+    /// The same of IPv6, with a flow label and without extension headers.
+    pub fn known_v6(&self, addresses: [u128; 2], label: u32, protocol: u8, ports: [u16; 2]) -> Option<u32> {
+        let [from, to] = addresses.map(u128::to_be);
+        let addresses = Addresses::V6(from, to);
+        let keys = match self.policy {
+            // As in `addresses`.
+            FlowPolicy::L3 => Keys { addresses, label: label.to_be(), protocol, ports: [0; 2] },
+            FlowPolicy::L4 => Keys { addresses, label: 0, protocol, ports: ports.map(u16::to_be) },
+            FlowPolicy::Inner | FlowPolicy::Custom(_) => return None,
+        };
+        Some(keys.hash(self.seed))
+    }
+
     #[inline(always)]
     fn hash(&self, packet: &[u8], version: Version) -> Option<u32> {
         let keys = match self.policy {
@@ -238,6 +251,22 @@ mod tests {
                 (1674887871, 623035360),
             ]
         );
+    }
+
+    #[test]
+    fn what_is_known_of_a_flow_has_the_packets_hash() {
+        let addresses = [0x2001_0db8_0000_0000, 0x2001_0db8_0001_0000].map(|upper: u128| upper << 64);
+        let (addresses, label) = ([addresses[0] | 1, addresses[1] | 2], 0x5_4321);
+        for (policy, seed) in [(0, 0), (0, 7), (1, 0), (1, 7)] {
+            let hash = FlowHash::new(FlowPolicy::new(policy, 0).unwrap(), seed);
+            let known = hash.known_v4([0xc000_0201, 0xc633_6407], 17, [4000, 53]);
+            assert_eq!(known, hash.v4(&V4), "{policy} {seed}");
+            assert_eq!(hash.known_v6(addresses, label, 17, [4000, 53]), hash.v6(&v6()), "{policy} {seed}");
+        }
+        for policy in [2, 3] {
+            let hash = FlowHash::new(FlowPolicy::new(policy, 0xfff).unwrap(), 7);
+            assert_eq!(hash.known_v6(addresses, label, 17, [4000, 53]), None, "more headers may count");
+        }
     }
 
     #[test]

@@ -224,9 +224,9 @@ pub trait InDriver: Send + Sync {
     fn set_paths(&self, index: AdjacencyIndex, paths: Paths);
     /// Has it see the policy of a port.
     fn set_policy(&self, port: usize, policy: PortPolicy);
-    /// Has it see how IPv4 flows are spread over the paths of a route: the kernel's policy in 8 bits, its fields in 24, and
-    /// the seed in 32. A policy that is not known leaves it to the graph.
-    fn set_flow_hash(&self, bits: u64);
+    /// Has it see how flows of IPv4 and of IPv6 are spread over the paths of a route: the kernel's policy in 8 bits, its fields
+    /// in 24, and the seed in 32. A policy that is not known leaves it to the graph.
+    fn set_flow_hashes(&self, bits: [u64; 2]);
 }
 
 impl Forwarding {
@@ -258,7 +258,7 @@ impl Forwarding {
     /// The same, where a program in the driver is told what it needs.
     #[must_use]
     pub fn with_driver(self, in_driver: Arc<dyn InDriver>) -> Forwarding {
-        in_driver.set_flow_hash(UNKNOWN_HASH);
+        in_driver.set_flow_hashes([UNKNOWN_HASH; 2]);
         Forwarding { in_driver: Some(in_driver), ..self }
     }
 
@@ -319,11 +319,12 @@ impl Forwarding {
     /// Sets how IPv4 and IPv6 flows are spread over the paths of a route: policy and fields as in the kernel's settings,
     /// and its seed. Until then, and under a policy that is not known, only the kernel can tell.
     pub fn set_flow_hash(&self, v4: (u8, u32), v6: (u8, u32), seed: u32) {
-        for (word, (policy, fields)) in self.flow_hashes.iter().zip([v4, v6]) {
-            word.store(hash_bits(policy, fields, seed), Ordering::Release);
+        let bits = [v4, v6].map(|(policy, fields)| hash_bits(policy, fields, seed));
+        for (word, bits) in self.flow_hashes.iter().zip(bits) {
+            word.store(bits, Ordering::Release);
         }
         if let Some(in_driver) = &self.in_driver {
-            in_driver.set_flow_hash(hash_bits(v4.0, v4.1, seed));
+            in_driver.set_flow_hashes(bits);
         }
     }
 

@@ -1,11 +1,11 @@
 //! What KernelForward does to a packet, as a program: for the driver.
 //!
 //! It says nothing of the lease, which whoever runs it looks at. Given up is all that the element leaves to the kernel, and of
-//! the packets to routes with several next hops those of IPv6, and those whose flow is not plain to see.
+//! the packets to routes with several next hops those whose flow is not plain to see.
 
 use super::forwarding::{Forwarding, KERNEL, Neighbour, Paths, PortPolicy, Readers, ReversePath};
 use super::version::{ETHERNET, NEIGHBOUR_DISCOVERY, NOT_FOR_ROUTERS};
-use causeway_engine::ir::{Alu, At, Field, Program, Reg, Table, Test, Value};
+use causeway_engine::ir::{Alu, At, Field, Key, Program, Reg, Table, Test, Value};
 use causeway_engine::prelude::*;
 use causeway_fib::{AdjacencyIndex, Lookup, Pinned};
 use std::sync::Arc;
@@ -23,10 +23,13 @@ pub mod table {
     pub const MEMBERS: usize = 3;
     /// As [`PATHS`], by IPv6 address: its upper half, and its lower.
     pub const PATHS6: usize = 4;
-    /// As [`NEXT_HOPS`], by such a key; groups are not found.
+    /// As [`NEXT_HOPS`], by such a key.
     pub const NEXT_HOPS6: usize = 5;
+    /// As [`MEMBERS`]. The key is the two halves of the source and of the destination; then ports, from bit 32 on the protocol,
+    /// and from bit 40 on the flow label; and the index.
+    pub const MEMBERS6: usize = 6;
     /// How many there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// In place of a port's number: there are several next hops.
@@ -34,11 +37,30 @@ pub const GROUP: u16 = KERNEL - 1;
 
 /// Protocols whose first four octets the kernel takes for ports: TCP, UDP, DCCP, ESP, SCTP, UDP-Lite.
 const WITH_PORTS: [u64; 6] = [6, 17, 33, 50, 132, 136];
-/// ICMP, and its messages that are about another packet (RFC 792), whose flow they may count to.
-const ICMP: u64 = 1;
-const ERRORS: [u64; 5] = [3, 4, 5, 11, 12];
-/// The authentication header has what the kernel takes for ports at another place.
-const AUTHENTICATION: u64 = 51;
+
+/// Where packets of an IP version say which flow they are of.
+struct Flows {
+    /// Octets of the header, and where it has the protocol.
+    header_len: u32,
+    protocol_at: u32,
+    /// Protocols behind which the ports are at another place, or farther on.
+    unclear: &'static [u64],
+    /// ICMP, and its messages that are about another packet, whose flow they may count to.
+    icmp: u64,
+    errors: &'static [u64],
+}
+
+/// The authentication header is unclear; errors are those of RFC 792.
+const FLOWS4: Flows =
+    Flows { header_len: 20, protocol_at: 9, unclear: &[51], icmp: 1, errors: &[3, 4, 5, 11, 12] };
+/// Options for the destination are unclear as well, those of other extension headers that are not given up anyway; errors are
+/// those of RFC 4443.
+const FLOWS6: Flows =
+    Flows { header_len: 40, protocol_at: 6, unclear: &[51, 60], icmp: 58, errors: &[1, 2, 3, 4] };
+
+/// Where the protocol and what is not the ports' is in the word of a flow.
+const PROTOCOL_BIT: u64 = 32;
+const ABOVE_BIT: u64 = 40;
 
 const PORT_BITS: u64 = 16;
 
@@ -57,7 +79,7 @@ impl Neighbour {
 #[must_use]
 pub fn program(forwarding: &Arc<Forwarding>, port: u16) -> Option<Program> {
     let mut b = Builder::new();
-    let [policy, ..] = b.look_up(Box::new(Policies(forwarding.clone())), key(u64::from(port)));
+    let [policy, ..] = b.look_up(Box::new(Policies(forwarding.clone())), [u64::from(port).into()]);
     b.require(Test::Has(at(0), 20));
     let ethertype = b.load(At::data(12), 2);
     let (four, rest) = (b.block(), b.block());
@@ -75,26 +97,41 @@ fn four_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16
     let tables = || (forwarding.clone(), forwarding.readers());
     let (source, destination, len) = header(b);
     may_forward(b, policy, PortPolicy::IPV4);
-    let [paths, ..] = b.look_up(Box::new(Back(tables())), key(source));
+    let [paths, ..] = b.look_up(Box::new(Back(tables())), [source.into()]);
     b.with_scratch(|b| check_source(b, policy, paths, port));
-    let found = b.look_up(Box::new(Ahead(tables())), key(destination));
+    let found = b.look_up(Box::new(Ahead(tables())), [destination.into()]);
+    let member = |b: &mut Builder| {
+        let flow = flow(b, &FLOWS4, len);
+        let above = b.compute(Alu::Shl, found[1], ABOVE_BIT);
+        let flow = b.compute(Alu::Or, flow, above);
+        let (source, destination) = (b.load(at(12), 4), b.load(at(16), 4));
+        let source = b.compute(Alu::Shl, source, 32);
+        let addresses = b.compute(Alu::Or, source, destination);
+        b.look_up(Box::new(Members(tables())), [addresses.into(), flow.into()])
+    };
+    by_one_of(b, found, member, |b, hop| {
+        let to = may_leave(b, hop[0], len);
+        may_return(b, policy, to, port);
+        decrement(b);
+        go_out(b, hop, to, len);
+    });
+}
+
+/// Goes on with the next hop that was found, or with the member of the group that was.
+fn by_one_of(
+    b: &mut Builder,
+    found: [Reg; 3],
+    member: impl FnOnce(&mut Builder) -> [Reg; 3],
+    go_on: impl Fn(&mut Builder, [Reg; 3]),
+) {
     let (single, group) = (b.block(), b.block());
     b.branch(Test::Equal(found[0].into(), u64::from(GROUP).into()), group, single);
     b.at(single);
-    b.with_scratch(|b| {
-        let to = may_leave(b, found[0], len);
-        may_return(b, policy, to, port);
-        decrement(b);
-        go_out(b, found, to, len);
-    });
+    b.with_scratch(|b| go_on(b, found));
     b.at(group);
     b.with_scratch(|b| {
-        let flow = flow(b, len, found[1]);
-        let member = b.look_up(Box::new(Members(tables())), flow);
-        let to = may_leave(b, member[0], len);
-        may_return(b, policy, to, port);
-        decrement(b);
-        go_out(b, member, to, len);
+        let hop = member(b);
+        go_on(b, hop);
     });
 }
 
@@ -110,12 +147,23 @@ fn six_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16)
     b.require(Test::Equal(ours.into(), 0.into()));
     let destination = address(b, 24);
     let found = b.look_up(Box::new(Ahead6(tables())), destination);
-    let to = may_leave(b, found[0], len);
-    b.forbid(Test::Equal(to.into(), u64::from(port).into()));
-    let limit = b.load(at(7), 1);
-    let less = b.compute(Alu::Sub, limit, 1);
-    b.store(at(7), 1, less);
-    go_out(b, found, to, len);
+    let member = |b: &mut Builder| {
+        let flow = flow(b, &FLOWS6, len);
+        let label = b.load(at(0), 4);
+        let label = b.compute(Alu::And, label, 0xf_ffff);
+        let label = b.compute(Alu::Shl, label, ABOVE_BIT);
+        let flow = b.compute(Alu::Or, flow, label);
+        let ([from, from_low], [to, to_low]) = (address(b, 8), address(b, 24));
+        b.look_up(Box::new(Members6(tables())), [from, from_low, to, to_low, flow.into(), found[1].into()])
+    };
+    by_one_of(b, found, member, |b, hop| {
+        let to = may_leave(b, hop[0], len);
+        b.forbid(Test::Equal(to.into(), u64::from(port).into()));
+        let limit = b.load(at(7), 1);
+        let less = b.compute(Alu::Sub, limit, 1);
+        b.store(at(7), 1, less);
+        go_out(b, hop, to, len);
+    });
 }
 
 /// Gives up what a port's policy does not forward.
@@ -140,34 +188,25 @@ fn go_out(b: &mut Builder, [_, front, back]: [Reg; 3], to: Reg, len: Reg) {
     b.leave_by(to);
 }
 
-/// The key of the packet's flow in [`table::MEMBERS`]; without a branch: ports that are none become 0.
-fn flow(b: &mut Builder, len: Reg, group: Reg) -> [Value; 2] {
-    let protocol = b.load(at(9), 1);
-    b.forbid(Test::Equal(protocol.into(), AUTHENTICATION.into()));
-    b.require(Test::Has(at(20), 4));
-    let ports = b.load(at(20), 4);
+/// The ports and the protocol of a packet's flow; without a branch: ports that are none become 0.
+fn flow(b: &mut Builder, of: &Flows, len: Reg) -> Reg {
+    let protocol = b.load(at(of.protocol_at), 1);
+    let unclear = b.member(protocol, of.unclear.to_vec());
+    b.require(Test::Equal(unclear.into(), 0.into()));
+    b.require(Test::Has(at(of.header_len), 4));
+    let ports = b.load(at(of.header_len), 4);
     let kind = b.compute(Alu::Shr, ports, 24);
-    let (icmp, error) = (b.member(protocol, vec![ICMP]), b.member(kind, ERRORS.to_vec()));
+    let (icmp, error) = (b.member(protocol, vec![of.icmp]), b.member(kind, of.errors.to_vec()));
     let unclear = b.compute(Alu::And, icmp, error);
     b.require(Test::Equal(unclear.into(), 0.into()));
     let has_ports = b.member(protocol, WITH_PORTS.to_vec());
     let ports_len = b.compute(Alu::Shl, has_ports, 2);
-    let least = b.compute(Alu::Add, ports_len, 20);
+    let least = b.compute(Alu::Add, ports_len, u64::from(of.header_len));
     b.forbid(Test::Above(least.into(), len.into()));
     let mask = b.compute(Alu::Sub, 0, has_ports);
     let ports = b.compute(Alu::And, ports, mask);
-    let above = b.compute(Alu::Shl, group, 8);
-    let above = b.compute(Alu::Or, above, protocol);
-    let above = b.compute(Alu::Shl, above, 32);
-    let flow = b.compute(Alu::Or, ports, above);
-    let (source, destination) = (b.load(at(12), 4), b.load(at(16), 4));
-    let source = b.compute(Alu::Shl, source, 32);
-    let addresses = b.compute(Alu::Or, source, destination);
-    [addresses.into(), flow.into()]
-}
-
-fn key(of: impl Into<Value>) -> [Value; 2] {
-    [of.into(), 0.into()]
+    let protocol = b.compute(Alu::Shl, protocol, PROTOCOL_BIT);
+    b.compute(Alu::Or, ports, protocol)
 }
 
 const fn at(offset: u32) -> At {
@@ -263,7 +302,7 @@ fn decrement(b: &mut Builder) {
 struct Policies(Arc<Forwarding>);
 
 impl Table for Policies {
-    fn look_up(&mut self, [port, _]: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [port, ..]: Key<u64>, _: u64) -> Option<[u64; 3]> {
         Some([u64::from(self.0.policy(port as u16).to_bits()), 0, 0])
     }
 }
@@ -271,7 +310,7 @@ impl Table for Policies {
 struct Back((Arc<Forwarding>, Readers));
 
 impl Table for Back {
-    fn look_up(&mut self, [address, _]: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [address, ..]: Key<u64>, _: u64) -> Option<[u64; 3]> {
         let (forwarding, readers) = &self.0;
         Some([forwarding.paths(readers.v4.lookup(address as u32)).to_bits(), 0, 0])
     }
@@ -280,7 +319,7 @@ impl Table for Back {
 struct Ahead((Arc<Forwarding>, Readers));
 
 impl Table for Ahead {
-    fn look_up(&mut self, [address, _]: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [address, ..]: Key<u64>, _: u64) -> Option<[u64; 3]> {
         let (forwarding, readers) = &self.0;
         let pinned = readers.participant.pin();
         let index = readers.v4.under(&pinned)?.lookup(address as u32);
@@ -291,20 +330,20 @@ impl Table for Ahead {
 struct Back6((Arc<Forwarding>, Readers));
 
 impl Table for Back6 {
-    fn look_up(&mut self, key: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [upper, lower, ..]: Key<u64>, _: u64) -> Option<[u64; 3]> {
         let (forwarding, readers) = &self.0;
-        Some([forwarding.paths(readers.v6.lookup(address6(key))).to_bits(), 0, 0])
+        Some([forwarding.paths(readers.v6.lookup(address6([upper, lower]))).to_bits(), 0, 0])
     }
 }
 
 struct Ahead6((Arc<Forwarding>, Readers));
 
 impl Table for Ahead6 {
-    fn look_up(&mut self, key: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [upper, lower, ..]: Key<u64>, _: u64) -> Option<[u64; 3]> {
         let (forwarding, readers) = &self.0;
         let pinned = readers.participant.pin();
-        let index = readers.v6.under(&pinned)?.lookup(address6(key));
-        hop(forwarding, readers, &pinned, index).filter(|&[way, ..]| way != u64::from(GROUP))
+        let index = readers.v6.under(&pinned)?.lookup(address6([upper, lower]));
+        hop(forwarding, readers, &pinned, index)
     }
 }
 
@@ -337,14 +376,39 @@ fn hop(
 struct Members((Arc<Forwarding>, Readers));
 
 impl Table for Members {
-    fn look_up(&mut self, [addresses, flow]: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, [addresses, flow, ..]: Key<u64>, _: u64) -> Option<[u64; 3]> {
         let (forwarding, readers) = &self.0;
         let [by, _] = forwarding.flow_hashes();
-        let (addresses, ports) = ([addresses >> 32, addresses], [flow >> 16, flow]);
-        let hash = by?.known_v4(addresses.map(|a| a as u32), (flow >> 32) as u8, ports.map(|p| p as u16))?;
-        let view = readers.neighbours.pin();
-        let hop = view.resolve((flow >> 40) as AdjacencyIndex, hash).filter(|hop| hop.port != KERNEL)?;
-        forwarding.mark(hop.mark);
-        Some(hop.words())
+        let addresses = [addresses >> 32, addresses].map(|a| a as u32);
+        let hash = by?.known_v4(addresses, protocol(flow), ports(flow))?;
+        member(forwarding, readers, flow >> ABOVE_BIT, hash)
     }
+}
+
+struct Members6((Arc<Forwarding>, Readers));
+
+impl Table for Members6 {
+    fn look_up(&mut self, [from, from_low, to, to_low, flow, group]: Key<u64>, _: u64) -> Option<[u64; 3]> {
+        let (forwarding, readers) = &self.0;
+        let [_, by] = forwarding.flow_hashes();
+        let addresses = [[from, from_low], [to, to_low]].map(address6);
+        let hash = by?.known_v6(addresses, (flow >> ABOVE_BIT) as u32, protocol(flow), ports(flow))?;
+        member(forwarding, readers, group, hash)
+    }
+}
+
+fn protocol(flow: u64) -> u8 {
+    (flow >> PROTOCOL_BIT) as u8
+}
+
+fn ports(flow: u64) -> [u16; 2] {
+    [flow >> 16, flow].map(|port| port as u16)
+}
+
+/// The words of a group's member that flows with this hash take.
+fn member(forwarding: &Forwarding, readers: &Readers, group: u64, hash: u32) -> Option<[u64; 3]> {
+    let view = readers.neighbours.pin();
+    let hop = view.resolve(group as AdjacencyIndex, hash).filter(|hop| hop.port != KERNEL)?;
+    forwarding.mark(hop.mark);
+    Some(hop.words())
 }

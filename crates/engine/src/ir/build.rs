@@ -1,6 +1,6 @@
 //! Writing programs.
 
-use super::{Alu, At, Block, Code, End, Field, Op, Program, REGISTERS, Reg, Table, Test, Value, check};
+use super::{Alu, At, Block, Code, End, Field, Op, Program, REGISTERS, Reg, Table, Test, Value, check, key};
 use crate::counters::Counter;
 use std::sync::Arc;
 
@@ -106,10 +106,10 @@ impl Builder {
         to
     }
 
-    /// Looks `key` up in `table`.
-    pub fn look_up(&mut self, table: Box<dyn Table>, key: [Value; 2]) -> [Reg; 3] {
+    /// Looks the key of these words up in `table`.
+    pub fn look_up<const N: usize>(&mut self, table: Box<dyn Table>, words: [Value; N]) -> [Reg; 3] {
         let to = [(); 3].map(|()| self.register());
-        self.op(Op::LookUp { to, table: self.tables.len() as u8, key });
+        self.op(Op::LookUp { to, table: self.tables.len() as u8, key: key(words) });
         self.tables.push(table);
         to
     }

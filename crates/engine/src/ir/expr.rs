@@ -39,6 +39,12 @@ pub enum Expr {
     },
 }
 
+impl From<u64> for Expr {
+    fn from(number: u64) -> Expr {
+        Expr::Const(number)
+    }
+}
+
 /// A condition on numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {

@@ -66,6 +66,19 @@ impl Reg {
 /// Registers that a program may have.
 pub const REGISTERS: usize = 64;
 
+/// Words that a key of a table has at most: two addresses of IPv6, and two words more.
+pub const KEY_WORDS: usize = 6;
+
+/// What is looked up in a table. Words behind those that the table's keys have are 0.
+pub type Key<T> = [T; KEY_WORDS];
+
+/// The key of these words.
+pub fn key<T: From<u64>, const N: usize>(words: [T; N]) -> Key<T> {
+    const { assert!(N <= KEY_WORDS, "a key has no more words") };
+    let mut words = words.into_iter();
+    std::array::from_fn(|_| words.next().unwrap_or_else(|| 0.into()))
+}
+
 /// Bytes of annotations that a packet has.
 pub const ANNOTATIONS: usize = causeway_packet::meta::ANNO_BYTES;
 
@@ -218,8 +231,8 @@ pub enum Op {
         to: [Reg; 3],
         /// The table's number in the program.
         table: u8,
-        /// What is looked up: the second word is 0 for keys that need one.
-        key: [Value; 2],
+        /// What is looked up.
+        key: Key<Value>,
     },
     /// Writes the low bytes of a number, 1 to 8 of them, in network order.
     Store {
@@ -281,16 +294,17 @@ pub enum End {
 /// A table that programs look up in.
 pub trait Table: Any + Send {
     /// What the table has for a key.
-    fn look_up(&mut self, key: [u64; 2], now_ns: u64) -> Option<[u64; 3]>;
+    fn look_up(&mut self, key: Key<u64>, now_ns: u64) -> Option<[u64; 3]>;
 
-    /// All that the table has now, keys and what is found for them, if those are few and it can be copied.
+    /// All that the table has now, keys and what is found for them, if those are few, their keys have two words at most, and it
+    /// can be copied.
     fn entries(&self, now_ns: u64) -> Option<Vec<Entry>> {
         let _ = now_ns;
         None
     }
 }
 
-/// A key of a table, and what is found for it.
+/// A key of two words, and what is found for it.
 pub type Entry = ([u64; 2], [u64; 3]);
 
 /// Operations one after the other.

@@ -23,13 +23,13 @@ fn packet(bytes: &[u8]) -> Packet {
 fn bytes_fields_and_tables_are_read_and_written() {
     struct Doubled;
     impl Table for Doubled {
-        fn look_up(&mut self, [key, _]: [u64; 2], now_ns: u64) -> Option<[u64; 3]> {
+        fn look_up(&mut self, [key, ..]: Key<u64>, now_ns: u64) -> Option<[u64; 3]> {
             (key < 100).then_some([2 * key, now_ns, 0])
         }
     }
     let doubles = |b: &mut Builder| {
         let key = b.load(At::data(1), 2);
-        let [twice, now, _] = b.look_up(Box::new(Doubled), [key.into(), 0.into()]);
+        let [twice, now, _] = b.look_up(Box::new(Doubled), [key.into()]);
         b.store(At::data(1), 2, twice);
         b.put(Field::Anno(4, 2), now);
         b.put(Field::Length, 3);
@@ -44,6 +44,32 @@ fn bytes_fields_and_tables_are_read_and_written() {
     assert_eq!(program(doubles).unwrap().run(&mut p, 0), Outcome::GiveUp, "not in the table");
     assert_eq!(p.data(), [9, 1, 0, 4, 5]);
     assert_eq!(program(doubles).unwrap().run(&mut packet(&[9, 0]), 0), Outcome::GiveUp, "too short");
+}
+
+#[test]
+fn keys_have_the_words_that_were_said_and_zeros() {
+    struct Same(Key<u64>);
+    impl Table for Same {
+        fn look_up(&mut self, key: Key<u64>, _: u64) -> Option<[u64; 3]> {
+            (key == self.0).then_some([1, 2, 3])
+        }
+    }
+    let finds = |key, write: fn(&mut Builder, Box<Same>) -> [Reg; 3]| {
+        let found = |b: &mut Builder| {
+            let [_, second, _] = write(b, Box::new(Same(key)));
+            b.leave_by(second);
+        };
+        program(found).unwrap().run(&mut packet(&[1, 2, 3, 4, 5, 6]), 0)
+    };
+    let of_two = |b: &mut Builder, table: Box<Same>| b.look_up(table, [7.into(), 8.into()]);
+    assert_eq!(finds([7, 8, 0, 0, 0, 0], of_two), Outcome::Leave(2));
+    assert_eq!(finds([7, 8, 0, 0, 0, 1], of_two), Outcome::GiveUp);
+    let of_all = |b: &mut Builder, table: Box<Same>| {
+        let words: [Value; KEY_WORDS] = std::array::from_fn(|n| b.load(At::data(n as u32), 1).into());
+        b.look_up(table, words)
+    };
+    assert_eq!(finds([1, 2, 3, 4, 5, 6], of_all), Outcome::Leave(2));
+    assert_eq!(finds([1, 2, 3, 4, 6, 5], of_all), Outcome::GiveUp);
 }
 
 #[test]

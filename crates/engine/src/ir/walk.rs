@@ -6,7 +6,7 @@
 //! the data started meanwhile, leave no trace: two chains that do the same give the same walk.
 
 use super::expr::{Condition, Expr, KnownBytes};
-use super::{At, Base, Field, Op, Program, Reg, Test, Value};
+use super::{At, Base, Field, Key, Op, Program, Reg, Test, Value};
 use crate::counters::Counter;
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Lookup {
     /// The table's number in that element's program.
     pub table: u8,
     /// What was looked up.
-    pub key: [Expr; 2],
+    pub key: Key<Expr>,
 }
 
 /// What is known of packets before they come.

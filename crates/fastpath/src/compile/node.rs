@@ -83,6 +83,14 @@ impl Compiler<'_, '_> {
         let mut w = self.writer(homes, at.0, at.1, give_up);
         match (op, table) {
             (Op::LookUp { to, key, .. }, Some(table)) => {
+                let (words, others) = key.split_at(table.key_words());
+                if others.iter().any(|&word| word != Value::Const(0)) {
+                    return Err(Stop::Unsaid("its keys have more words than its table in the driver"));
+                }
+                for (at, &word) in (0..).step_by(8).zip(words).skip(2) {
+                    w.read(Reg::R0, word);
+                    w.asm.store_slot(Size::D, frame.key, at, Reg::R0);
+                }
                 w.read(Reg::R0, key[0]);
                 w.read(Reg::R1, key[1]);
                 table.write(w.asm, frame, give_up, doubted);

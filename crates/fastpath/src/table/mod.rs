@@ -1,7 +1,8 @@
 //! Tables in the driver: how a lookup is written.
 //!
-//! A key is in R0 (and R1), and each word that is found becomes a register of the program. The machine's registers R0 to
-//! R5 are free here: no register of the program is kept in them across a lookup.
+//! The first two words of a key are in R0 and R1, further ones at their places in the slot of the key. Each word that is found
+//! becomes a register of the program. The machine's registers R0 to R5 are free here: no register of the program is kept in them
+//! across a lookup.
 
 mod lines6;
 mod members;
@@ -14,8 +15,10 @@ pub(crate) use next_hops::{CANDIDATE, GROUP, INDEX, LOW_HALF, Of, RECORD};
 pub use next_hops::{NextHops, Routes};
 pub use rank24::adjacency as rank24;
 
+use crate::check::Version;
 use crate::frame::Frame;
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, MappedArray, Reg, Result, Size};
+use causeway_engine::ir::KEY_WORDS;
 use causeway_fib::{Lines6Layout, Place, Rank24Layout, Region};
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
@@ -125,10 +128,33 @@ fn element(
 }
 
 /// Bytes of the slot of a key and what is found of it.
-pub(crate) const KEY: i16 = 48;
+pub(crate) const KEY: i16 = 8 * KEY_WORDS as i16;
+
+impl Trie<'_> {
+    fn key_words(&self) -> usize {
+        match self {
+            Trie::V4 { .. } => 1,
+            Trie::V6 { .. } => 2,
+        }
+    }
+}
 
 impl Table<'_> {
-    /// Looks up the key in R0 and R1. Goes on at `missing` if nothing is found, and at `doubted` if the packet is the
+    /// Words that its keys have.
+    pub(crate) fn key_words(&self) -> usize {
+        match self {
+            Table::Words(_) => 1,
+            Table::Exact(_) => 2,
+            Table::Routes(routes) => routes.trie.key_words(),
+            Table::RouteWords(trie, _) => trie.key_words(),
+            Table::Members(members) => match members.version {
+                Version::V4 => 2,
+                Version::V6 => KEY_WORDS,
+            },
+        }
+    }
+
+    /// Looks up the key in R0, R1, and the slot of keys. Goes on at `missing` if nothing is found, and at `doubted` if the packet is the
     /// kernel's ([`NextHops::check`]), which is none for one that was changed; else its words are in R0, R1 and R2.
     pub(crate) fn write(&self, asm: &mut Asm, frame: &Frame, missing: Label, doubted: Option<Label>) {
         let key = frame.key;

@@ -1,7 +1,9 @@
 //! The router that follows the kernel: its element, its program by the interpreter, and the same in the driver.
 
+mod groups6;
 mod packets;
 mod super_packets;
+mod ways;
 
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, SkbContext, TestRun, XdpContext, action};
 use causeway_elements::kernel::{
@@ -9,10 +11,10 @@ use causeway_elements::kernel::{
 };
 use causeway_engine::Persistent;
 use causeway_engine::harness::{Harness, Output, Ports};
-use causeway_engine::ir::Outcome;
+use causeway_engine::ir::{self, Outcome};
 use causeway_fastpath::{
     Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Members, NextHops, Node, Options, Place,
-    Routes, SharedRegion, Table, Target, Trie, Ways, Words, compile,
+    Routes, SharedRegion, Table, Target, Trie, Version, Ways, Words, compile,
 };
 use causeway_fib::{
     ADJACENCIES_MAX, Adjacencies, AdjacencyIndex, Domain, Fib, Fib6, Lines6, Lines6Layout, MISS, Prefix4,
@@ -23,8 +25,9 @@ use fastrand::Rng;
 use packets::{address, address6, frame};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use ways::Ways4;
 
-const PORTS: usize = 3;
+const PORTS: usize = 4;
 const XDP: Hook = Hook::Xdp([0; 6]);
 /// The port that frames come in by.
 const IN: usize = 0;
@@ -48,7 +51,7 @@ struct Router {
     forwarding: Arc<Forwarding>,
     fib: Fib<u32, Rank24>,
     neighbours: Adjacencies<Neighbour>,
-    _fib6: Fib6,
+    fib6: Fib6,
 }
 
 /// How flows are spread, as the program sees it.
@@ -58,8 +61,8 @@ struct Spread(Arc<SharedRegion>);
 impl InDriver for Spread {
     fn set_paths(&self, _: AdjacencyIndex, _: Paths) {}
     fn set_policy(&self, _: usize, _: PortPolicy) {}
-    fn set_flow_hash(&self, bits: u64) {
-        self.0.words()[0].store(bits, Ordering::Relaxed);
+    fn set_flow_hashes(&self, bits: [u64; 2]) {
+        self.0.words().iter().zip(bits).for_each(|(word, bits)| word.store(bits, Ordering::Relaxed));
     }
 }
 
@@ -116,7 +119,7 @@ impl Router {
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = (0..PORTS).map(|n| format!("p{n}")).collect();
         let forwarding = Forwarding::new(names, &["x"], lease, (&domain, &fib, &fib6, &neighbours));
-        let spread = Spread(Arc::new(words(1)));
+        let spread = Spread(Arc::new(words(2)));
         let forwarding = Arc::new(forwarding.with_driver(Arc::new(spread.clone())));
         for (n, &index) in kind.iter().enumerate() {
             let way = match n % 4 {
@@ -172,7 +175,7 @@ impl Router {
             forwarding,
             fib,
             neighbours,
-            _fib6: fib6,
+            fib6,
         }
     }
 
@@ -194,10 +197,13 @@ impl Router {
         let next_hops = NextHops { hops: &self.hops, interfaces, check: None };
         tables[lower::table::NEXT_HOPS] =
             Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
-        tables[lower::table::MEMBERS] = Some(Table::Members(Members { next_hops, spread: &self.spread.0 }));
+        let members = |version| Some(Table::Members(Members { next_hops, spread: &self.spread.0, version }));
+        tables[lower::table::MEMBERS] = members(Version::V4);
+        tables[lower::table::MEMBERS6] = members(Version::V6);
         let trie = Trie::V6 { memory: &self.memory6, layout: LAYOUT6 };
         tables[lower::table::PATHS6] = Some(Table::RouteWords(trie, paths));
-        tables[lower::table::NEXT_HOPS6] = Some(Table::Routes(Routes { trie, next_hops, group: None }));
+        tables[lower::table::NEXT_HOPS6] =
+            Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
         let program = lower::program(&self.forwarding, IN as u16);
         assert!(program.is_some(), "it can be said");
         let outputs = (0..PORTS).map(|port| Some(Target::Emit(port))).collect();
@@ -218,11 +224,20 @@ impl Router {
         (compile(&graph, &options).expect("a program"), graph)
     }
 
-    /// Members of the group that a frame with an IPv4 packet is to; 0 if it is to none.
+    /// Members of the group that a frame's packet is to; 0 if it is to none.
     fn group(&self, frame: &[u8]) -> usize {
-        let ip = frame.get(30..34).filter(|_| frame[12..14] == [8, 0]);
-        let to = ip.map_or(0, |to| u32::from_be_bytes([to[0], to[1], to[2], to[3]]));
-        self.fib.rib().longest(to).map_or(0, |(_, index)| self.neighbours.regions(index).len())
+        let index = match frame.get(12..14) {
+            Some([8, 0]) => frame
+                .get(30..)
+                .and_then(|ip| ip.first_chunk())
+                .and_then(|to| self.fib.rib().longest(u32::from_be_bytes(*to)).map(|(_, index)| index)),
+            Some([0x86, 0xdd]) => frame
+                .get(38..)
+                .and_then(|ip| ip.first_chunk())
+                .and_then(|to| self.fib6.rib().longest(u128::from_be_bytes(*to)).map(|(_, index)| index)),
+            _ => None,
+        };
+        index.map_or(0, |index| self.neighbours.regions(index).len())
     }
 
     /// The element, with its inputs and outputs by port.
@@ -233,7 +248,7 @@ impl Router {
             [(FORWARDING.to_owned(), self.forwarding.clone() as Arc<_>)].into_iter().collect(),
         ));
         let ports = Ports { pulled_inputs: vec![false; PORTS], outputs: vec![Output::Pushed; 2 * PORTS] };
-        Harness::with_values(spec, "p0, p1, p2", &ports, values).expect("built")
+        Harness::with_values(spec, "p0, p1, p2, p3", &ports, values).expect("built")
     }
 }
 
@@ -263,78 +278,45 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
         return;
     }
     let wanted = crate::frames_wanted(20_000);
-    let (mut sent, mut kept, mut deaf, mut spread, mut six, mut groups6) = ([0; PORTS], 0, 0, 0, 0, 0);
+    let (mut sent, mut kept, mut deaf, mut groups, mut six) = ([0; PORTS], 0, 0, [0; 2], 0);
+    let mut unclear = [0; 2];
     for seed in 0..20 {
         let rng = &mut Rng::with_seed(seed);
         let routes6 = [10, 100, 3_000][rng.usize(..3)];
         let router = Router::new(rng, routes6);
-        let counters = Counters::new().expect("counters");
-        let (compiled, mut graph) = router.compiled(XDP, &counters);
-        assert_eq!(compiled.left, [], "all of it is in the driver");
-        let program = compiled.load_as(ProgramKind::XdpFragments, "reference").expect("loaded");
-        let counters_at_tcx = Counters::new().expect("counters");
-        let (at_tcx, _) = router.compiled(Hook::Tcx, &counters_at_tcx);
-        assert_eq!(at_tcx.left, [], "all of it is there as well");
-        let program_at_tcx = at_tcx.load(Hook::Tcx, "reference").expect("loaded");
-        let mut element = router.element();
+        let mut ways = Ways4::new(&router);
         for n in 0..wanted / 20 {
             if n % 16 == 0 {
                 router.set_policy(policy(rng));
-                let policy = if rng.u8(..4) == 0 { rng.u8(2..5) } else { rng.u8(..2) };
+                let mut policy = || if rng.u8(..4) == 0 { rng.u8(2..5) } else { rng.u8(..2) };
+                let policies = [policy(), policy()].map(|policy| (policy, 0x37));
                 let seed = [0, rng.u32(1..)][rng.usize(..2)];
-                router.forwarding.set_flow_hash((policy, 0x37), (0, 0), seed);
+                router.forwarding.set_flow_hash(policies[0], policies[1], seed);
             }
             let frame = frame(rng);
-            let before = counted(&compiled, &counters);
-            let run = run(&program, &frame);
-            let exit = which(&compiled, &before, &counted(&compiled, &counters));
-            let element = by_element(&mut element, &frame);
-            let interpreted = interpret(&mut graph, &frame);
-            // Of what is too short for the header that it says it has, test runs make no packet.
-            if frame.len() >= 54 {
-                let before = counted(&at_tcx, &counters_at_tcx);
-                let there = run_at_tcx(&program_at_tcx, &frame, 0);
-                assert_eq!(
-                    which(&at_tcx, &before, &counted(&at_tcx, &counters_at_tcx)),
-                    exit,
-                    "{frame:02x?}"
-                );
-                let forwarded = matches!(exit, Exit::Emit(_));
-                assert_eq!(there.verdict, verdicts(Hook::Tcx)[usize::from(!forwarded)]);
-                assert_eq!(there.data, run.data, "the same at tcx: {frame:02x?}");
-            }
-            match exit {
-                Exit::Emit(port) => {
-                    assert_eq!(run.verdict, action::XDP_REDIRECT, "frame {n}: {frame:02x?}");
-                    let way = Some((port, run.data));
-                    assert_eq!(way, element, "frame {n}: {frame:02x?}");
-                    assert_eq!(way, interpreted, "frame {n}: {frame:02x?}");
+            let went = ways.send(&router, &frame);
+            let is_six = frame.get(12) == Some(&0x86);
+            match (went.exit, went.interpreted) {
+                (Exit::Emit(port), _) => {
                     sent[port] += 1;
-                    spread += usize::from(router.group(&frame) > 0);
-                    six += usize::from(frame[12] == 0x86);
+                    six += usize::from(is_six);
+                    groups[usize::from(is_six)] += usize::from(router.group(&frame) > 0);
                 }
-                Exit::Up(Place::Node(0)) => {
-                    assert_eq!(run.verdict, action::XDP_PASS);
-                    assert_eq!(run.data, frame, "what goes up is as it came");
-                    match &interpreted {
-                        // A group of more than there is room for, or what cannot be redirected.
-                        Some((port, _)) if *port == DEAF => deaf += 1,
-                        Some(_) => assert!(router.group(&frame) > 16, "{frame:02x?}"),
-                        None => {
-                            kept += 1;
-                            groups6 += usize::from(element.is_some() && frame[12] == 0x86);
-                        }
-                    }
+                (_, Some((DEAF, _))) => deaf += 1,
+                (_, Some(_)) => {}
+                (_, None) => {
+                    kept += 1;
+                    unclear[usize::from(is_six)] += usize::from(went.element.is_some());
                 }
-                exit => panic!("{exit:?}: {frame:02x?}"),
             }
         }
     }
     eprintln!(
-        "sent {sent:?}, kept {kept}, for a deaf port {deaf}, to groups {spread}, of IPv6 {six} and {groups6} given up that the element sends"
+        "sent {sent:?}, kept {kept}, for a deaf port {deaf}, of IPv6 {six}; of IPv4 and IPv6 to groups {groups:?}, and given up \
+         {unclear:?} that the element sends"
     );
     assert!(six > wanted / 100, "{six}");
-    assert!(spread > wanted / 400, "{spread}");
+    assert!(groups.iter().chain(&unclear).all(|&n| n > wanted / 1_000), "{groups:?} {unclear:?}");
     assert!(sent[0] > wanted / 200 && sent[1] > wanted / 200 && sent[DEAF] == 0, "{sent:?}");
     assert!(kept > wanted / 10 && deaf > wanted / 200, "{kept} {deaf}");
 }
@@ -366,9 +348,9 @@ fn which(compiled: &Compiled, before: &[u64], after: &[u64]) -> Exit {
     compiled.exits[taken[0]]
 }
 
-fn interpret(graph: &mut Graph<Table<'_>>, frame: &[u8]) -> Option<(usize, Vec<u8>)> {
+fn interpret(program: &mut ir::Program, frame: &[u8]) -> Option<(usize, Vec<u8>)> {
     let mut packet = Packet::from_bytes(frame).expect("a packet");
-    match graph.nodes[0].program.as_mut()?.run(&mut packet, 0) {
+    match program.run(&mut packet, 0) {
         Outcome::Leave(port) => Some((port, packet.data().to_vec())),
         _ => {
             assert_eq!(packet.data(), frame, "what is given up is as it came");

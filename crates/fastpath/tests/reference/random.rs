@@ -31,8 +31,8 @@ impl Known {
 }
 
 impl ir::Table for Known {
-    fn look_up(&mut self, key: [u64; 2], _now_ns: u64) -> Option<[u64; 3]> {
-        Known::words(key)
+    fn look_up(&mut self, [first, second, ..]: ir::Key<u64>, _now_ns: u64) -> Option<[u64; 3]> {
+        Known::words([first, second])
     }
 }
 

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 struct Nothing;
 
 impl ir::Table for Nothing {
-    fn look_up(&mut self, _key: [u64; 2], _now_ns: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, _key: ir::Key<u64>, _now_ns: u64) -> Option<[u64; 3]> {
         None
     }
 }
@@ -58,6 +58,36 @@ fn a_refusal_names_the_element() {
     let text = error.to_string();
     assert!(text.contains("refuses second: R0 min value is outside"), "{text}");
     assert!(text.lines().count() < 12, "the log's end alone: {text}");
+}
+
+#[test]
+fn what_looks_up_more_words_than_a_table_has_goes_up() {
+    if !crate::is_root() {
+        return;
+    }
+    let map = Map::new(MapKind::Hash, "two", 16, 24, 4).expect("a map");
+    let counters = Counters::new().expect("counters");
+    let left = |last: ir::Value| {
+        let mut b = Builder::new();
+        b.look_up(Box::new(Nothing), [1.into(), 2.into(), last]);
+        b.leave(0);
+        let (tables, outputs) = (vec![Some(Table::Exact(&map))], vec![Some(Target::Emit(0))]);
+        let nodes = vec![Node { name: "a".to_owned(), program: b.finish(), tables, outputs }];
+        let options = Options {
+            hook: Hook::Xdp(OURS),
+            ports: &[Action::Return(action::XDP_TX)],
+            up: Action::Return(action::XDP_PASS),
+            anew: None,
+            doubted: None,
+            without_room: None,
+            counters: &counters,
+            edges: false,
+            first_number: 1,
+        };
+        compile(&Graph { nodes }, &options).expect("a program").left
+    };
+    assert_eq!(left(0.into()), []);
+    assert_eq!(left(3.into()), [(0, "its keys have more words than its table in the driver")]);
 }
 
 #[test]

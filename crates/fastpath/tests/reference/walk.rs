@@ -18,7 +18,7 @@ const LAYOUT: Lines6Layout = Lines6Layout::new(17);
 struct Nothing;
 
 impl ir::Table for Nothing {
-    fn look_up(&mut self, _: [u64; 2], _: u64) -> Option<[u64; 3]> {
+    fn look_up(&mut self, _: ir::Key<u64>, _: u64) -> Option<[u64; 3]> {
         None
     }
 }

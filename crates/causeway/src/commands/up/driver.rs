@@ -340,15 +340,20 @@ fn tables<'m>(memory: &'m Memory, found: &Found<'m>, place: Place) -> Vec<Option
     let v4 = Trie::V4 { memory: &memory.routes, layout: LAYOUT };
     let v6 = Trie::V6 { memory: &memory.routes6, layout: LAYOUT6 };
     let paths = Words { memory: &memory.paths, len: ADJACENCIES_MAX };
-    let ahead = |trie, version, group| Table::Routes(Routes { trie, next_hops: next_hops(version), group });
+    let ahead = |trie, version| {
+        Some(Table::Routes(Routes { trie, next_hops: next_hops(version), group: Some(lower::GROUP) }))
+    };
+    let members = |version| {
+        Some(Table::Members(Members { next_hops: next_hops(version), spread: &memory.spread, version }))
+    };
     let mut tables = vec![None; lower::table::COUNT];
     let policies = Words { memory: &memory.policies, len: Memory::POLICIES };
     tables[lower::table::POLICIES] = Some(Table::Words(policies));
     tables[lower::table::PATHS] = Some(Table::RouteWords(v4, paths));
-    tables[lower::table::NEXT_HOPS] = Some(ahead(v4, Version::V4, Some(lower::GROUP)));
-    let members = Members { next_hops: next_hops(Version::V4), spread: &memory.spread };
-    tables[lower::table::MEMBERS] = Some(Table::Members(members));
+    tables[lower::table::NEXT_HOPS] = ahead(v4, Version::V4);
+    tables[lower::table::MEMBERS] = members(Version::V4);
     tables[lower::table::PATHS6] = Some(Table::RouteWords(v6, paths));
-    tables[lower::table::NEXT_HOPS6] = Some(ahead(v6, Version::V6, None));
+    tables[lower::table::NEXT_HOPS6] = ahead(v6, Version::V6);
+    tables[lower::table::MEMBERS6] = members(Version::V6);
     tables
 }

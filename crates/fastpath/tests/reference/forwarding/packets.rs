@@ -29,11 +29,14 @@ fn frame6(rng: &mut Rng) -> Vec<u8> {
     ip.fill_with(|| rng.u8(..));
     ip[0] = 0x60 | ip[0] & 15;
     ip[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
-    let next =
-        if rng.u8(..8) == 0 { [0, 43, 44][rng.usize(..3)] } else { [6, 17, 58, 59, 60][rng.usize(..5)] };
+    let next = match rng.u8(..8) {
+        0 => [0, 43, 44][rng.usize(..3)],
+        1 => [4, 33, 41, 47, 50, 51, 89, 132, 136][rng.usize(..9)],
+        _ => [6, 17, 58, 59, 60][rng.usize(..5)],
+    };
     (ip[6], ip[7]) = (next, if rng.u8(..16) == 0 { rng.u8(..2) } else { rng.u8(2..) });
     if payload > 0 && rng.bool() {
-        ip[40] = rng.u8(130..140);
+        ip[40] = [rng.u8(130..140), rng.u8(..6)][rng.usize(..2)];
     }
     ip[8..24].copy_from_slice(&address6(rng).to_be_bytes());
     ip[24..40].copy_from_slice(&address6(rng).to_be_bytes());

@@ -21,7 +21,7 @@ pub struct Memory {
     pub routes6: Arc<SharedRegion>,
     pub paths: SharedRegion,
     pub policies: SharedRegion,
-    /// How IPv4 flows are spread over the paths of a route.
+    /// How flows of IPv4 and of IPv6 are spread over the paths of a route.
     pub spread: SharedRegion,
 }
 
@@ -39,7 +39,7 @@ impl Memory {
             routes6: Arc::new(SharedRegion::new(LAYOUT6.bytes())?),
             paths: SharedRegion::new(8 * ADJACENCIES_MAX as usize)?,
             policies: SharedRegion::new(8 * Self::POLICIES as usize)?,
-            spread: SharedRegion::new(8)?,
+            spread: SharedRegion::new(16)?,
         };
         memory.set_paths(MISS, Paths::nowhere());
         Ok(memory)
@@ -68,7 +68,7 @@ impl InDriver for Memory {
         }
     }
 
-    fn set_flow_hash(&self, bits: u64) {
-        self.spread.words()[0].store(bits, Ordering::Release);
+    fn set_flow_hashes(&self, bits: [u64; 2]) {
+        self.spread.words().iter().zip(bits).for_each(|(word, bits)| word.store(bits, Ordering::Release));
     }
 }

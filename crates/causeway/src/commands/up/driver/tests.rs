@@ -10,7 +10,7 @@ use crate::commands::up::policy::Policies;
 use crate::commands::up::rest::Rest;
 use crate::commands::up::tables::Tables;
 use causeway_bpf::{ErrorKind, XdpContext, action};
-use causeway_elements::kernel::{PortPolicy, ReversePath};
+use causeway_elements::kernel::{PORTS_MAX, PortPolicy, ReversePath};
 use causeway_kernel::{
     Action as HopAction, Adjacency, AdjacencyId, Changes, Hop as KernelHop, HopId, Leg, Prefix,
     ReversePath as WayBack, Rewrite,
@@ -193,4 +193,19 @@ fn packets_that_the_driver_forwards_are_its_ports() {
         let tally = rest.tally(0);
         assert_eq!((tally.taken, tally.punted), (sent, 0));
     }
+}
+
+/// As many ports as there may be, at both places, and all that may be counted.
+#[test]
+fn the_kernel_takes_the_largest_programs() {
+    let front = match Front::with_graphs(Take::NOTHING) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    let names = (0..PORTS_MAX).map(|n| format!("port{n}")).collect();
+    let places = (0..PORTS_MAX).map(|n| [Place::Xdp, Place::Tcx][n % 2]).collect();
+    let settings = Settings { places, check_every: 1_000, bytes: true };
+    let mut tables = Tables::in_driver(names, vec![0; PORTS_MAX], front, settings).expect("tables");
+    assert_eq!(tables.driver().programs.len(), PORTS_MAX);
 }

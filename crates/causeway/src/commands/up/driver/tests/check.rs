@@ -39,8 +39,10 @@ fn beside_a_kernel(name: &str, test: impl FnOnce(u32) + Send) {
         route add 10.81.0.0/24 nexthop via 10.1.0.2 nexthop via 10.1.0.3
         addr add 2001:db8:1::1/64 dev p0 nodad
         neigh add 2001:db8:1::2 lladdr 02:00:00:00:00:02 dev p0 nud permanent
+        neigh add 2001:db8:1::3 lladdr 02:00:00:00:00:03 dev p0 nud permanent
         -6 route add 2001:db8:78::/48 via 2001:db8:1::2
-        -6 route add blackhole 2001:db8:80::/48";
+        -6 route add blackhole 2001:db8:80::/48
+        -6 route add 2001:db8:81::/48 nexthop via 2001:db8:1::2 nexthop via 2001:db8:1::3";
     lines.lines().for_each(|line| ip(&format!("-n {space} {}", line.trim())));
     ip(&format!("netns exec {space} sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"));
     let output = Command::new("ip").args(["-n", &space, "-o", "link", "show", "p0"]).output().expect("ip");
@@ -255,6 +257,45 @@ fn the_kernel_is_asked_about_ipv6() {
         ] {
             assert_eq!(redirected(to, mac), Some((1, 2)), "{what}");
         }
+    });
+}
+
+#[test]
+fn any_member_of_a_group_of_ipv6_is_right_and_no_other() {
+    const FLOWS: u64 = 99;
+    beside_a_kernel("six-group", |device| {
+        let Some(mut tables) = tables(device, 1) else { return };
+        tables.forwarding().set_flow_hash((9, 0), (0, 0), 0);
+        tables.forwarding().set_policy(0, PortPolicy { ipv6: true, ..PortPolicy::default() });
+        let to = |n: u64| Ipv6Addr::from(0x2001_0db8_0081_u128 << 80 | u128::from(n));
+        let prefix = Prefix::new(to(0).into(), 48);
+        // The kernel is asked before it is seen that they would leave by the port that they came in by. How often it is, and what
+        // is in doubt then besides what is apart.
+        let all = |tables: &mut Tables| {
+            let before = tables.driver().checks.asked();
+            for n in 1..=FLOWS {
+                verdict_of(tables, device, &frame6(to(n)));
+            }
+            (tables.driver().checks.asked() - before, tables.driver().doubted().len() - 1)
+        };
+        lead_to_all(&mut tables, device, prefix, &HOSTS);
+        assert_eq!(all(&mut tables), (FLOWS, 0));
+
+        let other = [6, 0, 0, 0, 0, 9];
+        for members in [[HOSTS[0], other], [other, HOSTS[1]], [other, other]] {
+            lead_to_all(&mut tables, device, prefix, &members);
+            let (asked, doubted) = all(&mut tables);
+            assert!(asked < FLOWS && doubted == 1, "the kernel sends some to a host that is no member");
+            tables.look(true);
+            assert_eq!(all(&mut tables), (0, 0), "the prefix is out");
+            lead_to_all(&mut tables, device, prefix, &HOSTS);
+            tables.look(true);
+            assert_eq!(all(&mut tables), (FLOWS, 0), "it is trusted");
+        }
+
+        let many: Vec<[u8; 6]> = (0..17).map(|n| [6, 0, 0, 0, 1, n]).collect();
+        lead_to_all(&mut tables, device, prefix, &many);
+        assert_eq!(all(&mut tables), (0, 0), "more than there is room for: the graph's, without doubt");
     });
 }
 
