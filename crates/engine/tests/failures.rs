@@ -1,5 +1,6 @@
 //! What fails and what it must not take along: workers that panic or are stuck, graphs that cannot be put in place.
 
+use causeway_engine::drops::DropDoc;
 use causeway_engine::spec::{phase, reads, writes};
 use causeway_engine::{
     Cx, Element, Error, Event, Invalid, Library, NoAnswer, OnFailure, Options, Persistent, Plan, Router, Run,
@@ -20,6 +21,7 @@ static WITNESS: Spec = Spec {
     name: "Witness",
     ports: "0/0",
     handlers: &[reads("runs", "runs of its task"), writes("do", "`panic` or `stick`")],
+    drops: &[DropDoc { name: "told", doc: "what a test adds" }],
     build: |conf| {
         let fails = conf.keyword("FAILS", false);
         let sticks = conf.keyword("STICKS", false);
@@ -290,6 +292,25 @@ fn workers_that_are_stuck_are_waited_for_together_and_drop_nothing_later() {
     until("what came back late is dropped", || has("a:drop") && has("b:drop"));
     assert!(!shared.diary().iter().any(|d| d.ends_with("dropped-by-a-worker")), "{:?}", shared.diary());
     assert!(router.read("b", "runs", "").is_ok(), "the new graph runs");
+}
+
+#[test]
+fn what_stuck_workers_are_to_add_is_given_back_after_one_wait_for_all() {
+    let shared = Shared::default();
+    let options = Options { workers: 3, ..shared.options() };
+    let router = start("a :: Witness; b :: Witness; c :: Witness; Pin(a 0, b 1, c 2);", options);
+    for name in ["a", "b"] {
+        router.write(name, "do", "stick").unwrap();
+        until("it is stuck", || shared.diary().contains(&format!("{name}:stuck")));
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|name| router.counter(name, "drop.told").unwrap());
+    let start = Instant::now();
+    let left = router.add(vec![(a.clone(), 1), (b.clone(), 2), (c.clone(), 3)]).unwrap_err();
+    assert!(start.elapsed() < 2 * Duration::from_secs(5), "each of them had a time of its own");
+    assert_eq!((left.sums, c.get()), (vec![(a.clone(), 1), (b.clone(), 2)], 3));
+    shared.gate.store(true, Ordering::Relaxed);
+    until("they go on", || router.read("a", "runs", "").is_ok() && router.read("b", "runs", "").is_ok());
+    assert_eq!((a.get(), b.get()), (0, 0), "it was too late");
 }
 
 #[test]
