@@ -358,6 +358,11 @@ impl<V, const N: usize> FlowTable<V, N> {
         self.slots.iter().enumerate().filter_map(|(i, s)| Some((Id(i as u32), s.value.as_ref()?)))
     }
 
+    /// Places that have flows, or had.
+    pub fn spread(&self) -> usize {
+        self.slots.len()
+    }
+
     /// The flows in the next `most` places of a walk over all, which begins at place 0, and whether it goes on after them.
     pub fn walk(&self, place: &mut usize, most: usize) -> (impl Iterator<Item = (Id, &V)>, bool) {
         let from = *place;
