@@ -264,7 +264,7 @@ impl Element for IPReassembler {
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         self.timer_ns = None;
         let now_ns = cx.now_ns();
-        let more = self.reap((0, now_ns), cx);
+        let more = self.reap((0, now_ns), cx) | self.table.go_on(REAPED);
         if self.table.len() > 0 {
             self.set_timer(now_ns + if more { SOON_NS } else { INTERVAL_NS }, cx);
         }

@@ -305,7 +305,7 @@ impl Flows {
     }
 
     /// Frees the places of flows that are gone, then those of flows beyond the capacity, of these without guarantee first: at
-    /// most `most`. Says whether there may be more.
+    /// most `most`; and lets as many flows move after the capacity has grown. Says whether there may be more.
     pub fn sweep(&mut self, most: usize) -> bool {
         let mut done = self.end_guarantees(self.horizon_ms, most);
         while done < most
@@ -327,7 +327,7 @@ impl Flows {
         if self.table.len() <= self.places() && self.table.limit() > self.places() {
             self.table.set_limit(self.places());
         }
-        done >= most
+        self.table.go_on(most) || done >= most
     }
 
     /// Looks at the next `most` places for flows that were ended. Says how many places there were.

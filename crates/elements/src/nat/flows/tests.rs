@@ -268,3 +268,17 @@ fn a_late_packet_of_an_ended_flow_keeps_nothing_of_it() {
     assert_eq!((f.find(0, from(1)), ports(&f)), (None, vec![]));
     assert_eq!((f.is_free(0, to(1)), tally(&mut f).flows), (true, 0));
 }
+
+#[test]
+fn a_larger_capacity_moves_flows_some_at_a_time() {
+    let many = 3 * SWEPT as u16;
+    let mut f = flows(i32::from(many), TIMEOUTS);
+    (0..many).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
+    f.set_capacity(10 * i32::from(many), 1);
+    let found = |f: &mut Flows| (0..many).all(|port| f.find(0, from(port)).is_some());
+    // The first ones have moved, and one sweep more is not enough.
+    assert!(found(&mut f) && f.sweep(SWEPT) && f.sweep(1));
+    assert!(found(&mut f) && udp(&mut f, many, 1).is_some());
+    while f.sweep(SWEPT) {}
+    assert!(found(&mut f));
+}
