@@ -301,11 +301,10 @@ impl RateTree {
     /// first.
     pub fn set_limit(&mut self, limit: usize, threshold: i64) {
         self.limit = limit.min(self.room);
-        if self.used > self.limit {
-            let (next, enough, raise) =
-                (self.levels.at(ROOT).behind, self.limit, Some((threshold / 5).max(1)));
-            self.fold = Some(Fold { next, threshold, from_oldest: true, enough, raise, closed: false });
-        }
+        let (next, enough, raise) = (self.levels.at(ROOT).behind, self.limit, Some((threshold / 5).max(1)));
+        let fold = Fold { next, threshold, from_oldest: true, enough, raise, closed: false };
+        // What an earlier limit began ends here.
+        self.fold = (self.used > self.limit).then_some(fold);
     }
 
     /// Goes on with what was begun, by at most `most` levels; says whether there may be more to do.
@@ -331,7 +330,7 @@ impl RateTree {
             // That was the last one. Where it must be less, rates that are higher are low enough.
             fold.next = self.levels.at(ROOT).behind;
             if let Some(step) = fold.raise.filter(|_| self.used > fold.enough && fold.next != NIL) {
-                fold.threshold = fold.threshold.saturating_mul(2).max(fold.threshold + step);
+                fold.threshold = fold.threshold.saturating_mul(2).max(fold.threshold.saturating_add(step));
                 self.fold = Some(fold);
             }
             return;
@@ -556,6 +555,9 @@ mod tests {
         }
         assert!(steps > 10 && tree.used() <= limit, "{steps} {}", tree.used());
         assert!(tree.level_of(&[1, 7, 0]).is_some());
+        tree.set_limit(0, 1);
+        tree.set_limit(limit, 1);
+        assert!(!tree.go_on(99, 12) && tree.level_of(&[1, 7, 0]).is_some(), "the last limit counts");
     }
 
     #[test]
