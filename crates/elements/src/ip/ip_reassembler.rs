@@ -19,7 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
           What is not whole 30 s after its first fragment came is dropped, or leaves by output 1 with what there is at \
           its place, if that is connected; so is, when more than HIMEM bytes are held, what was begun first, until three \
           quarters of HIMEM are left. A packet that is longer than a frame of the router cannot be put together: its fragments \
-          are dropped (`frames 4096` of the command line makes them longer). With several workers one does the work for all.",
+          are dropped (`--frame-size` of the command line makes them longer). With several workers one does the work for all.",
     args: Own::ARGS,
     handlers: &[reads(
         "dump",
