@@ -2,7 +2,7 @@
 
 use super::Router;
 use crate::driver::{Command, Driver, Task};
-use crate::handler::NoAnswer;
+use crate::error::NoAnswer;
 use crate::worker::Worker;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};

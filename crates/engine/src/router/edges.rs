@@ -2,7 +2,7 @@
 
 use super::Router;
 use super::ask::Limit;
-use crate::handler::NoAnswer;
+use crate::error::NoAnswer;
 use crate::plan::End;
 use crate::watch::capture::Capture;
 use crate::watch::meter::Meter;

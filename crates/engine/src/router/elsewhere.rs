@@ -5,7 +5,7 @@ use super::Router;
 use super::ask::Limit;
 use crate::counters::Counter;
 use crate::driver::{Command, Driver};
-use crate::handler::NoAnswer;
+use crate::error::NoAnswer;
 use crate::ir::{Entry, Program};
 use std::collections::BTreeMap;
 use std::sync::Arc;

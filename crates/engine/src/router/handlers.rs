@@ -2,13 +2,14 @@
 
 use super::Router;
 use super::ask::Limit;
+use crate::access::Access;
 use crate::driver::{Command, Driver};
-use crate::element::ControlSide;
-use crate::handler::{self, Answer, HandlerError, NoAnswer};
+use crate::element::{ControlSide, Pieces};
+use crate::error::NoAnswer;
+use crate::handler::{self, Answer, HandlerError};
 use crate::measure::Across;
 use crate::node::Place;
-use crate::pieces::Pieces;
-use crate::spec::{Access, HandlerDoc};
+use crate::spec::HandlerDoc;
 use crate::worker::Worker;
 use std::sync::{MutexGuard, PoisonError};
 

@@ -18,8 +18,8 @@ use crate::counters::Kept;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver};
+use crate::error::NoAnswer;
 use crate::exchange::{Back, Decision, Next, Pending, Replaced, register};
-use crate::handler::NoAnswer;
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::collections::BTreeSet;
@@ -256,7 +256,8 @@ fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>, limit: Limit)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Library, Spec, reads, writes};
+    use crate::library::Library;
+    use crate::spec::{Spec, reads, writes};
     use crate::{Cx, Element, Error, Options, Run};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
