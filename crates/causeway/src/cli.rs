@@ -15,6 +15,7 @@ use anyhow::Result;
 use causeway_engine::Names;
 use causeway_engine::reception::Mechanism;
 use causeway_engine::value::{BytesPerSecond, Value};
+use causeway_packet::pool;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -167,7 +168,7 @@ pub struct RuntimeArgs {
     /// Frames in the pool, instead of as many as the queues of the ports need
     #[arg(long)]
     pub frames: Option<u32>,
-    /// Bytes a frame: 2048, or 4096 for jumbo ports
+    /// Bytes a frame: a power of two from 2048 to 32768; ports of AF_XDP take no more than 4096
     #[arg(long, value_name = "BYTES", default_value_t = 2048, value_parser = frame_size)]
     pub frame_size: u32,
     /// Run the graph as it is written, without fusing elements
@@ -386,8 +387,8 @@ fn mechanism(text: &str) -> Result<String, String> {
 }
 
 fn frame_size(text: &str) -> Result<u32, String> {
-    let good = text.parse().ok().filter(|bytes| [2048, 4096].contains(bytes));
-    good.ok_or_else(|| "2048 or 4096".to_owned())
+    let good = text.parse().ok().filter(|&bytes| pool::is_frame_size(bytes));
+    good.ok_or_else(|| format!("a power of two from {} to {}", pool::LEAST_FRAME, pool::MOST_FRAME))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -1,6 +1,7 @@
 //! What a user gets wrong, or a full disk, is said in a line that names the place, with a status that is not zero.
 
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
 fn causeway(args: &[&str], stdout: Stdio) -> Output {
@@ -35,13 +36,40 @@ fn a_forgotten_dash_takes_no_graph_away() {
 #[test]
 fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
     let run = ["run", "-e", "Idle -> Discard"];
-    assert_said(&[&run[..], &["--frame-size", "100"]].concat(), Stdio::null(), 2, "2048 or 4096");
+    for bytes in ["100", "1024", "6000", "65536"] {
+        let args = [&run[..], &["--frame-size", bytes]].concat();
+        assert_said(&args, Stdio::null(), 2, "a power of two from 2048 to 32768");
+    }
     assert_said(
         &[&run[..], &["--reception", "nappi"]].concat(),
         Stdio::null(),
         2,
         "interrupt, moderated, napi",
     );
+}
+
+/// Whoever has long frames says so on the command line, which Click does not have.
+#[test]
+fn a_source_makes_long_packets_where_frames_are_long_and_else_says_how_long_they_may_be() {
+    for class in
+        ["InfiniteSource(LENGTH 9000, LIMIT 3, STOP true)", "RatedSource(LENGTH 9000, LIMIT 3, STOP true)"]
+    {
+        let text =
+            format!("{class} -> c :: Counter -> Discard; DriverManager(wait_stop, print c.byte_count)");
+        let args = ["run", "-e", &text, "--frame-size"];
+        let output = causeway(&[&args[..], &["16384"]].concat(), Stdio::piped());
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "27000\n", "{output:?}");
+        let args = [&args[..], &["8192"]].concat();
+        assert_said(&args, Stdio::null(), 1, "LENGTH: 9000 bytes, but a frame has room for 8164");
+    }
+    for class in ["FastUDPSource(0, 3, 9000, 1:1:1:1:1:1, 1.0.0.1, 5, 2:2:2:2:2:2, 1.0.0.2, 7)"] {
+        let args = ["run", "-e", &format!("{class} -> Discard")];
+        assert_said(&args, Stdio::null(), 1, "LENGTH: 9000 bytes, but a frame has room for 1920");
+    }
+    let mut click = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    let said = click.arg0("click").args(["-e", SHORT, "--frame-size", "4096"]).output().expect("it starts");
+    let said = (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned());
+    assert!(said.0 == Some(1) && said.1.contains("unrecognized option '--frame-size'"), "{said:?}");
 }
 
 /// A graph that ends by itself.

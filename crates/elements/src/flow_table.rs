@@ -7,7 +7,8 @@
 //! sorted or moved from spoke to spoke, and a million flows that expire at once can be taken as slowly as one likes.
 //!
 //! Room for all flows is reserved when the table is made, and the system gives memory as it is first touched, by huge pages
-//! where the table is long; nothing is allocated afterwards. Keys are hashed with a secret, so that nobody can choose flows
+//! where the table is long; nothing is allocated afterwards. Where there is to be room for more, places are added, and the
+//! flows move to a longer index some at a time ([`FlowTable::go_on`]); until then they are found in both. Keys are hashed with a secret, so that nobody can choose flows
 //! that collide.
 //!
 //! To find a flow is to read a word of the index, a line of the cache, and the flow. Where both are far away, who has a batch
@@ -15,13 +16,23 @@
 //! ([`FlowTable::prefetch_flow`]), so that the batch waits about as long as one packet. A word says where it would lie if there
 //! were no others, and so the index is kept in order without a look at the flows.
 
-use causeway_packet::hints::{prefer_huge_pages, prefetch};
+mod index;
+mod slots;
+
+use causeway_packet::hints::prefetch;
+use index::Index;
+use slots::Slots;
 use std::hash::{BuildHasher, RandomState};
 
 /// Flows that a table has room for where nobody says how many.
 pub(crate) const ROOM: usize = 1 << 20;
 /// Most flows that anybody may ask room for.
 pub(crate) const MOST: usize = 1 << PLACE_BITS;
+
+/// Places whose flows move to a longer index with each flow that is added.
+const MOVED: usize = 4;
+/// Words of an index whose memory is given back at a time.
+const RELEASED: usize = 1 << 16;
 
 /// No flow.
 const NIL: u32 = u32::MAX;
@@ -61,15 +72,19 @@ struct Queue {
 
 /// Flows with `N` keys each, all different among them.
 pub(crate) struct FlowTable<V, const N: usize> {
-    slots: Vec<Slot<V, N>>,
+    slots: Slots<Slot<V, N>>,
     /// Free places, chained by `behind`.
     free: u32,
     len: usize,
     /// Most flows.
     limit: usize,
-    /// For each key in use, at the first free place from its home on: the hash (32 bits), whose upper bits are the home, which
-    /// key of the flow it is (8 bits), and the flow's place (24 bits); 0 = free.
-    index: Vec<u64>,
+    /// A key's word means which one of the flow it is (8 bits), and the flow's place (24 bits).
+    index: Index,
+    /// Shorter ones that still have the keys of flows, but for those in the first `moved` places.
+    earlier: Vec<Index>,
+    moved: usize,
+    /// The memory of those that have none any more.
+    unused: Vec<Vec<u64>>,
     queues: Vec<Queue>,
     secret: [u64; 2],
 }
@@ -79,23 +94,18 @@ impl<V, const N: usize> FlowTable<V, N> {
     pub fn new(limit: usize, queues: usize) -> Self {
         let limit = limit.min(MOST);
         let random = RandomState::new();
-        let mut slots = Vec::with_capacity(limit);
-        prefer_huge_pages(slots.spare_capacity_mut());
         FlowTable {
-            slots,
+            slots: Slots::new(limit),
             free: NIL,
             len: 0,
             limit,
-            index: Self::index_for(limit),
+            index: Index::new(limit * N),
+            earlier: Vec::new(),
+            moved: 0,
+            unused: Vec::new(),
             queues: vec![Queue { front: NIL, back: NIL }; queues],
             secret: [random.hash_one(0), random.hash_one(1)],
         }
-    }
-
-    fn index_for(limit: usize) -> Vec<u64> {
-        let index = vec![0; (limit * N * 2).next_power_of_two().max(16)];
-        prefer_huge_pages(&index);
-        index
     }
 
     /// How many flows there are.
@@ -108,19 +118,15 @@ impl<V, const N: usize> FlowTable<V, N> {
         self.limit
     }
 
-    /// Lets at most `limit` flows in from now on; those that are there stay. Room that is missing is made.
+    /// Lets at most `limit` flows in from now on; those that are there stay. Room that is missing is made; that takes no
+    /// longer with more flows, and leaves something to [`FlowTable::go_on`].
     pub fn set_limit(&mut self, limit: usize) {
         let limit = limit.min(MOST);
         self.limit = limit;
-        if limit > self.slots.capacity() {
-            self.slots.reserve_exact(limit - self.slots.len());
-            prefer_huge_pages(self.slots.spare_capacity_mut());
-            self.index = Self::index_for(limit);
-            for place in 0..self.slots.len() {
-                if self.slots[place].value.is_some() {
-                    self.index_flow(place as u32);
-                }
-            }
+        self.slots.reserve(limit);
+        if Index::length(limit * N) > self.index.words.len() {
+            self.earlier.push(std::mem::replace(&mut self.index, Index::new(limit * N)));
+            self.moved = 0;
         }
     }
 
@@ -139,15 +145,13 @@ impl<V, const N: usize> FlowTable<V, N> {
     /// Asks for the index's word of `key`, which the answer names.
     #[inline]
     pub fn prefetch_word(&self, key: u128) -> usize {
-        let home = self.home(self.hash(key));
-        prefetch(&self.index[home]);
-        home
+        self.index.prefetch(self.hash(key))
     }
 
     /// Asks for the flow that the word means which [`FlowTable::prefetch_word`] named; in most cases it is the key's.
     #[inline]
     pub fn prefetch_flow(&self, word: usize) {
-        if let Some(&word) = self.index.get(word)
+        if let Some(&word) = self.index.words.get(word)
             && let Some(slot) = self.slots.get(Self::meant(word).0 as usize)
         {
             prefetch(slot);
@@ -164,13 +168,6 @@ impl<V, const N: usize> FlowTable<V, N> {
         (folded >> 32) as u32 | 1
     }
 
-    /// Where in the index a key with this hash is looked for first.
-    #[inline]
-    fn home(&self, hash: u32) -> usize {
-        // The index has a power of two of places, at least 16 and at most 2 to the 26.
-        (hash >> (32 - self.index.len().trailing_zeros())) as usize
-    }
-
     /// The flow that a word of the index means, and which of its keys.
     #[inline]
     fn meant(word: u64) -> (u32, usize) {
@@ -178,32 +175,26 @@ impl<V, const N: usize> FlowTable<V, N> {
     }
 
     #[inline]
-    fn key_at(&self, word: u64) -> u128 {
+    fn key_at(slots: &Slots<Slot<V, N>>, word: u64) -> u128 {
         let (place, which) = Self::meant(word);
-        self.slots[place as usize].keys[which]
+        slots[place as usize].keys[which]
     }
 
-    /// Where in the index `key` is.
+    /// The word of `key`.
     #[inline]
-    fn position(&self, key: u128) -> Option<usize> {
+    fn word(&self, key: u128) -> Option<u64> {
         let hash = self.hash(key);
-        let mut at = self.home(hash);
-        loop {
-            let word = self.index[at];
-            if word == 0 {
-                return None;
-            }
-            if (word >> 32) as u32 == hash && self.key_at(word) == key {
-                return Some(at);
-            }
-            at = (at + 1) & (self.index.len() - 1);
+        let position = |index: &Index| index.position(hash, |word| Self::key_at(&self.slots, word) == key);
+        match position(&self.index) {
+            Some(at) => Some(self.index.words[at]),
+            None => self.earlier.iter().find_map(|index| Some(index.words[position(index)?])),
         }
     }
 
     /// The flow with `key`, and which of its keys that is.
     #[inline]
     pub fn find(&self, key: u128) -> Option<(Id, usize)> {
-        let (place, which) = Self::meant(self.index[self.position(key)?]);
+        let (place, which) = Self::meant(self.word(key)?);
         Some((Id(place), which))
     }
 
@@ -228,6 +219,7 @@ impl<V, const N: usize> FlowTable<V, N> {
             }
         };
         self.len += 1;
+        self.move_on(MOVED);
         self.index_flow(place);
         self.link(place);
         Ok(Id(place))
@@ -241,33 +233,63 @@ impl<V, const N: usize> FlowTable<V, N> {
                 continue;
             }
             let hash = self.hash(key);
-            let mut at = self.home(hash);
-            while self.index[at] != 0 {
-                at = (at + 1) & (self.index.len() - 1);
-            }
-            self.index[at] = u64::from(hash) << 32 | (which as u64) << PLACE_BITS | u64::from(place);
+            self.index.add(hash, (which as u32) << PLACE_BITS | place);
         }
     }
 
-    /// Takes `key` out of the index, and moves those behind it that would not be found any more.
-    fn unindex(&mut self, key: u128) {
-        let Some(mut hole) = self.position(key) else { return };
-        let mask = self.index.len() - 1;
-        let mut at = hole;
-        loop {
-            at = (at + 1) & mask;
-            let word = self.index[at];
-            if word == 0 {
-                break;
-            }
-            let home = self.home((word >> 32) as u32);
-            // It may fill the hole unless its own place lies behind that.
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.index[hole] = word;
-                hole = at;
+    /// Takes `key` out of the index that has it; answers its word.
+    fn unindex(&mut self, key: u128) -> Option<u64> {
+        let hash = self.hash(key);
+        let FlowTable { slots, index, earlier, .. } = self;
+        std::iter::once(index).chain(earlier).find_map(|index| {
+            let at = index.position(hash, |word| Self::key_at(slots, word) == key)?;
+            Some(index.remove(at))
+        })
+    }
+
+    /// After more room was made: moves the flows of at most `most` places to the longer index, or gives back some of the memory of
+    /// the shorter one. Says whether there is more to be done.
+    pub fn go_on(&mut self, most: usize) -> bool {
+        match self.earlier.is_empty() {
+            true => self.release(),
+            false => self.move_on(most),
+        }
+        !self.earlier.is_empty() || !self.unused.is_empty()
+    }
+
+    #[inline]
+    fn move_on(&mut self, most: usize) {
+        if !self.earlier.is_empty() {
+            self.move_flows(most);
+        }
+    }
+
+    #[inline(never)]
+    fn move_flows(&mut self, most: usize) {
+        let to = self.moved.saturating_add(most).min(self.slots.len());
+        for place in self.moved..to {
+            for key in
+                self.slots[place].value.is_some().then_some(self.slots[place].keys).into_iter().flatten()
+            {
+                if let Some(word) = self.unindex(key) {
+                    self.index.add((word >> 32) as u32, word as u32);
+                }
             }
         }
-        self.index[hole] = 0;
+        self.moved = to;
+        if to == self.slots.len() {
+            self.unused.extend(self.earlier.drain(..).map(|index| index.words));
+        }
+    }
+
+    /// Gives back some memory of an index that is not used any more: giving back all of it would take long.
+    fn release(&mut self) {
+        let Some(words) = self.unused.last_mut() else { return };
+        words.truncate(words.len().saturating_sub(RELEASED));
+        words.shrink_to_fit();
+        if words.is_empty() {
+            self.unused.pop();
+        }
     }
 
     fn link(&mut self, place: u32) {
@@ -355,15 +377,21 @@ impl<V, const N: usize> FlowTable<V, N> {
 
     /// All flows, in no order that means anything.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &V)> {
-        self.slots.iter().enumerate().filter_map(|(i, s)| Some((Id(i as u32), s.value.as_ref()?)))
+        let flow = |place: usize| Some((Id(place as u32), self.slots[place].value.as_ref()?));
+        (0..self.slots.len()).filter_map(flow)
+    }
+
+    /// Places that have flows, or had.
+    pub fn spread(&self) -> usize {
+        self.slots.len()
     }
 
     /// The flows in the next `most` places of a walk over all, which begins at place 0, and whether it goes on after them.
     pub fn walk(&self, place: &mut usize, most: usize) -> (impl Iterator<Item = (Id, &V)>, bool) {
         let from = *place;
         *place = from.saturating_add(most).min(self.slots.len());
-        let slots = self.slots.get(from..*place).unwrap_or_default().iter().enumerate();
-        let flows = slots.filter_map(move |(i, s)| Some((Id((from + i) as u32), s.value.as_ref()?)));
+        let flow = |place: usize| Some((Id(place as u32), self.slots.get(place)?.value.as_ref()?));
+        let flows = (from..*place).filter_map(flow);
         (flows, *place < self.slots.len())
     }
 }

@@ -18,7 +18,6 @@ use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
 use crate::others::Others;
-use crate::outside::Outcome;
 use crate::reception::Received;
 use crate::said::ElementWarning;
 use crate::signal::{SignalId, Signals};
@@ -36,6 +35,15 @@ use std::time::Instant;
 pub(crate) const NOT_BEFORE: u32 = u32::MAX;
 /// Empty batches kept for reuse.
 const SPARE_BATCHES: usize = 64;
+
+/// What a write handler left besides its result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Its status; 0 unless it says otherwise.
+    pub status: i32,
+    /// Errors that it mentioned although it succeeded, a line each.
+    pub mentioned: String,
+}
 
 /// One worker's share of the router.
 pub(crate) struct Core {

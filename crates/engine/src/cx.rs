@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::names::Scope;
 use crate::node::{Call, OutPort};
 use crate::said::ElementWarning;
-use crate::settings::written;
 use crate::value::Value;
+use crate::value::written;
 use causeway_lang::{Of, Severity};
 use causeway_packet::{Batch, Packet};
 

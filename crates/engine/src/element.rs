@@ -1,13 +1,12 @@
 //! The element: one step of the router.
 
+use crate::access::Access;
 use crate::counters::Counter;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::ir::Program;
-use crate::pieces::Pieces;
+use crate::names::Scope;
 use crate::reception::Mechanism;
-use crate::settings::Settings;
-use crate::spec::Access;
 use crate::task::Run;
 use crate::verdict::{self, Verdict};
 use causeway_packet::{Batch, Packet, Receiver};
@@ -18,6 +17,28 @@ pub type PortStatistics = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync
 
 /// In place of the number of an input: the packets are those of the element's [`Element::receiver`].
 pub const RECEIVED: usize = usize::MAX;
+
+/// Settings and counts of an element, by the names of their handlers; made by [`settings!`](macro@crate::settings).
+pub trait Settings: Any {
+    /// The value that `handler` shows, if it is one of these.
+    fn read(&self, handler: &str) -> Option<String>;
+
+    /// Sets what `handler` sets, if it is one of these; names in `text` are those of `scope`. The error is the
+    /// type's own.
+    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), Error>>;
+
+    /// Takes the settings of `new`, which is of the same type; counts stay.
+    fn take(&mut self, new: &mut dyn Settings);
+}
+
+/// A table that is being read.
+pub trait Pieces: Send {
+    /// Copies some entries of the element, on from where it stopped; says whether there are more.
+    fn go_on(&mut self, element: &mut dyn Element, cx: &mut Cx<'_>) -> bool;
+
+    /// What the handler answers. Not called on the worker, if somebody else asked.
+    fn text(self: Box<Self>) -> String;
+}
 
 /// One step of the router.
 ///

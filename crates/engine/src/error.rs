@@ -1,4 +1,4 @@
-//! Why an element refuses.
+//! Why an element refuses, and that a worker does not answer.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -142,6 +142,18 @@ impl From<causeway_lang::values::ValueError> for Error {
         Error::caused_by(error)
     }
 }
+
+/// The worker with this number does not answer: it is stuck, or it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAnswer(pub usize);
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "worker {} does not answer", self.0)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
 
 #[cfg(test)]
 mod tests {

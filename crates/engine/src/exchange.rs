@@ -50,11 +50,27 @@ pub(crate) struct Replaced {
     pub stood_still: Duration,
 }
 
+/// What a worker gives back, since it has no time to drop it.
+pub(crate) enum Back {
+    Replaced(Replaced),
+    /// What was not put in place.
+    Unused(#[allow(dead_code, reason = "it is dropped")] Next),
+}
+
+impl Back {
+    pub fn replaced(self) -> Option<Replaced> {
+        match self {
+            Back::Replaced(replaced) => Some(replaced),
+            Back::Unused(_) => None,
+        }
+    }
+}
+
 /// What a worker keeps until it is decided.
 pub(crate) struct Pending {
     pub next: Next,
     pub decision: Decision,
-    pub replaced: Sender<Replaced>,
+    pub back: Sender<Back>,
 }
 
 impl Next {
@@ -100,7 +116,7 @@ impl Driver {
         let decided = |pending: &Pending| pending.decision.0.load(Ordering::Acquire);
         match self.pending.as_ref().map_or(0, decided) {
             PUT_IN_PLACE => self.put_in_place(),
-            GIVEN_UP => self.pending = None,
+            GIVEN_UP => self.give_back(),
             _ => {}
         }
     }
@@ -108,15 +124,22 @@ impl Driver {
     #[cold]
     #[allow(clippy::disallowed_methods, reason = "twice a hot swap, which says how long it took")]
     fn put_in_place(&mut self) {
-        let Some(Pending { next, replaced, .. }) = self.pending.take() else { return };
+        let Some(Pending { next, back, .. }) = self.pending.take() else { return };
         let begin = Instant::now();
         let Driver { worker, waiter, .. } = self;
         worker.unregister(waiter);
         let next = next.replace(worker);
         let old = std::mem::replace(worker, next);
         register(worker, waiter);
-        // Nobody may wait for it any more; then it is dropped here.
-        let _ = replaced.send(Replaced { worker: old, stood_still: begin.elapsed() });
+        // Somebody takes it, even too late.
+        let _ = back.send(Back::Replaced(Replaced { worker: old, stood_still: begin.elapsed() }));
+    }
+
+    #[cold]
+    fn give_back(&mut self) {
+        if let Some(Pending { next, back, .. }) = self.pending.take() {
+            let _ = back.send(Back::Unused(next));
+        }
     }
 }
 

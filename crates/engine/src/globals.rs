@@ -1,7 +1,7 @@
 //! The router's own handlers, as elements see them: those that belong to no element.
 
+use crate::access::Access;
 use crate::error::Error;
-use crate::spec::Access;
 
 /// Who answers the router's own handlers, but for `stop`. Workers call it, so it asks no worker and waits for nobody.
 pub trait Globals: Send + Sync {

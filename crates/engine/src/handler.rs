@@ -5,15 +5,15 @@ pub mod own;
 
 pub use listed::is_raw_in_click;
 
+use crate::access::Access;
 use crate::conf::{Defaults, with_argument};
 use crate::core::Core;
 use crate::cx::Cx;
-use crate::element::Element;
-use crate::error::Error;
+use crate::element::{Element, Pieces};
+use crate::error::{Error, NoAnswer};
 use crate::measure::{Across, Unit};
 use crate::node::Node;
-use crate::pieces::Pieces;
-use crate::spec::{Access, HandlerDoc, Spec, reads};
+use crate::spec::{HandlerDoc, Spec, reads};
 use std::fmt;
 
 /// Why a handler could not be read or written. The texts follow Click's.
@@ -40,18 +40,6 @@ pub enum HandlerError {
     /// The router has ended.
     Gone,
 }
-
-/// The worker with this number does not answer: it is stuck, or it has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoAnswer(pub usize);
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "worker {} does not answer", self.0)
-    }
-}
-
-impl std::error::Error for NoAnswer {}
 
 impl From<NoAnswer> for HandlerError {
     fn from(error: NoAnswer) -> Self {

@@ -43,6 +43,7 @@
     warn(clippy::disallowed_macros, clippy::disallowed_methods, clippy::missing_errors_doc)
 )]
 
+mod access;
 mod affinity;
 mod assemble;
 mod calls;
@@ -62,6 +63,7 @@ mod globals;
 pub mod handler;
 pub mod harness;
 pub mod ir;
+mod library;
 pub mod measure;
 mod names;
 mod node;
@@ -99,10 +101,10 @@ pub use counters::{Counter, Counters, Line, read_line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
 pub use drops::{DropReason, DropReasons};
-pub use element::{ControlSide, Element, PortStatistics, RECEIVED};
-pub use error::Error;
+pub use element::{ControlSide, Element, PortStatistics, RECEIVED, Settings};
+pub use error::{Error, NoAnswer};
 pub use globals::Globals;
-pub use handler::NoAnswer;
+pub use library::Library;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use outside::{Answer, Named};
 pub use peer::Peer;
@@ -110,8 +112,8 @@ pub use plan::{End, Plan, PlanElement};
 pub use pulse::Pulse;
 pub use router::{Edge, MOST_TRACED, Measure, NotAdded, Options, Router, StartError};
 pub use said::{ElementError, ElementWarning};
-pub use settings::{Configure, Settings, configured};
-pub use spec::{Library, Spec};
+pub use settings::{Configure, configured};
+pub use spec::Spec;
 pub use spin::{Spin, SpinTime};
 pub use storage::Stored;
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS, Run};

@@ -1,7 +1,7 @@
 //! The other workers of a router, as one of them sees them: to call handlers of elements that live there.
 
 use crate::core::Core;
-use crate::handler::NoAnswer;
+use crate::error::NoAnswer;
 use crate::node::{Index, Place};
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -3,30 +3,21 @@
 //! The element that calls waits for the answer, and in between it may be called itself. So it puts itself back into its
 //! place for as long as the call lasts ([`Cx::read_outside`]), and goes on with the state that it finds there afterwards.
 
-use crate::core::Core;
+use crate::access::Access;
+use crate::core::{Core, Outcome};
 use crate::cx::Cx;
 use crate::element::Element;
-use crate::error::Error;
-use crate::handler::{self, HandlerError, NoAnswer};
+use crate::error::{Error, NoAnswer};
+use crate::handler::{self, HandlerError};
 use crate::measure::Across;
 use crate::node::{Node, Place};
 use crate::others;
-use crate::spec::Access;
 use std::sync::Arc;
 
 /// Status of a write handler that failed: EINVAL, as Click's have it.
 const FAILED: i32 = -22;
 /// How often a manager is asked in a row before it is taken to go round and round.
 const MAX_STEPS: usize = 1_000;
-
-/// What a write handler left besides its result.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
-    /// Its status; 0 unless it says otherwise.
-    pub status: i32,
-    /// Errors that it mentioned although it succeeded, a line each.
-    pub mentioned: String,
-}
 
 /// A handler that was found by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]

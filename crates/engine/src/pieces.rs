@@ -7,18 +7,10 @@
 
 use crate::cx::Cx;
 use crate::element::Element;
+pub use crate::element::Pieces;
 
 /// Entries that are copied at a time, about: some microseconds of a worker.
 pub const PIECE: usize = 256;
-
-/// A table that is being read.
-pub trait Pieces: Send {
-    /// Copies some entries of the element, on from where it stopped; says whether there are more.
-    fn go_on(&mut self, element: &mut dyn Element, cx: &mut Cx<'_>) -> bool;
-
-    /// What the handler answers. Not called on the worker, if somebody else asked.
-    fn text(self: Box<Self>) -> String;
-}
 
 /// The answer of a handler of elements of type `E`: `copy` adds about [`PIECE`] entries, on from where it stopped, and says
 /// whether there are more; `show` writes all of them down.

@@ -1,7 +1,6 @@
 //! A checked configuration, as the run-time needs it: elements, edges, and which edges push and which pull.
 
-use crate::spec::Library;
-use causeway_lang::{ClassInfo, Classes, Compiled, Processing, Span};
+use causeway_lang::{Compiled, Processing, Span};
 
 /// One element of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,29 +67,5 @@ impl Plan {
     /// Where output `port` of `element` leads; the first place if it leads to several.
     pub fn next(&self, element: usize, port: usize) -> Option<End> {
         self.edges.iter().find(|(from, _)| *from == (element, port)).map(|&(_, to)| to)
-    }
-}
-
-/// What the language asks of a library.
-impl Classes for Library {
-    fn get(&self, name: &str) -> Option<ClassInfo> {
-        let spec = Library::get(self, name)?;
-        Some(ClassInfo::new(spec.name, spec.ports, spec.processing).with_flow(spec.flow))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.iter()
-            .flat_map(|s| [s.name].into_iter().chain(s.aliases.iter().copied()))
-            .map(str::to_owned)
-            .collect()
-    }
-
-    fn missing(&self, name: &str) -> Option<String> {
-        Library::missing(self, name)
-    }
-
-    fn has_package(&self, name: &str) -> bool {
-        // Specialising compilers of configurations ask for themselves; the optimiser does their work.
-        matches!(name, "fastclassifier" | "fastclick" | "click")
     }
 }

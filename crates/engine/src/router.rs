@@ -1,7 +1,8 @@
 //! The running router, seen from the control side: start, handlers ([`handlers`]), hot swap ([`swap`]), stop.
 //!
-//! Every question to a worker has a time limit, so that one that is stuck keeps nobody else from going on.
+//! Every request to workers has a time limit ([`ask`]), so that one that is stuck keeps nobody else from going on.
 
+mod ask;
 mod edges;
 mod elsewhere;
 mod handlers;
@@ -22,33 +23,32 @@ use crate::core::Core;
 use crate::counters::{Counters, Kept, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
-use crate::driver::{Command, Driver, Event, Task};
-use crate::handler::NoAnswer;
+use crate::driver::{Command, Driver, Event};
+use crate::error::NoAnswer;
 use crate::ir::Program;
+use crate::library::Library;
 use crate::measure::Unit;
 use crate::node::Index;
 use crate::others::{Errand, Others, Way};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::said::ElementWarning;
-use crate::spec::Library;
 use crate::spin::Spin;
 use crate::waiter::Waiter;
 use crate::watch::meter::Meter;
 use crate::worker::Worker;
+use ask::Limit;
 use heirs::Keys;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Counters that a worker has room for: a floor, and so many for each element.
 const COUNTERS: (usize, usize) = (4_096, 64);
 
-/// How long a worker may take to answer: a handler that writes a table of a million routes down takes a second.
-const ANSWER: Duration = Duration::from_secs(5);
 /// How long the workers may take to end.
 const END: Duration = Duration::from_secs(2);
 
@@ -197,7 +197,7 @@ impl Router {
     /// The first worker does not answer.
     pub fn ask_to_stop(&self, times: i32) -> Result<(), NoAnswer> {
         let worker = self.manager.unwrap_or(0);
-        self.call(worker, move |w| w.core.adjust_run_count(times.saturating_neg()))
+        self.call(worker, Limit::new(), move |w| w.core.adjust_run_count(times.saturating_neg()))
     }
 
     /// An element on `worker` asked for the router to stop: lets it run on if the element that decides lives on another
@@ -207,7 +207,7 @@ impl Router {
     /// A worker does not answer.
     pub fn runs_on(&self, worker: usize) -> Result<bool, NoAnswer> {
         let Some(manager) = self.manager.filter(|&manager| manager != worker) else { return Ok(false) };
-        let runs_on = self.call(manager, |w| {
+        let runs_on = self.call(manager, Limit::new(), |w| {
             w.core.adjust_run_count(-1);
             w.core.run_count > 0 || w.core.runs_on()
         })?;
@@ -282,7 +282,7 @@ impl Router {
     /// # Errors
     /// A worker does not answer.
     pub fn held(&self) -> Result<usize, NoAnswer> {
-        (0..self.handles.len()).map(|w| self.call(w, |w| w.held())).sum()
+        Ok(self.call_all(|w| w.held())?.into_iter().sum())
     }
 
     /// Starts measuring the time of each element, from zero, or stops.
@@ -290,8 +290,8 @@ impl Router {
     /// # Errors
     /// A worker does not answer.
     pub fn set_profiling(&self, on: bool) -> Result<(), NoAnswer> {
-        let set = move |w: &mut Worker| w.core.profile = on.then(Vec::new);
-        (0..self.handles.len()).try_for_each(|worker| self.call(worker, set))
+        self.call_all(move |w| w.core.profile = on.then(Vec::new))?;
+        Ok(())
     }
 
     /// Nanoseconds that each element has taken by itself since profiling was switched on, over all workers.
@@ -300,14 +300,12 @@ impl Router {
     /// A worker does not answer.
     pub fn profile(&self) -> Result<Vec<(String, u64)>, NoAnswer> {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        for worker in 0..self.handles.len() {
-            let times = |w: &mut Worker| -> Vec<(String, u64)> {
-                let profile = w.core.profile.iter().flatten();
-                w.core.nodes.iter().zip(profile).map(|(n, ns)| (n.name.to_string(), *ns)).collect()
-            };
-            for (name, ns) in self.call(worker, times)? {
-                *sums.entry(name).or_default() += ns;
-            }
+        let times = |w: &mut Worker| -> Vec<(String, u64)> {
+            let profile = w.core.profile.iter().flatten();
+            w.core.nodes.iter().zip(profile).map(|(n, ns)| (n.name.to_string(), *ns)).collect()
+        };
+        for (name, ns) in self.call_all(times)?.into_iter().flatten() {
+            *sums.entry(name).or_default() += ns;
         }
         Ok(sums.into_iter().collect())
     }
@@ -318,8 +316,7 @@ impl Router {
     /// # Errors
     /// A worker does not answer.
     pub fn measures(&self) -> Result<Vec<Measure>, NoAnswer> {
-        let all = (0..self.handles.len()).map(|w| self.call(w, measure::of_worker));
-        Ok(measure::combine(all.collect::<Result<_, _>>()?))
+        Ok(measure::combine(self.call_all(measure::of_worker)?))
     }
 
     /// Lets time go `speed` times as fast as the machine's from now on, for all workers. False, and nothing is changed, if it
@@ -328,42 +325,11 @@ impl Router {
     /// # Errors
     /// If a worker does not answer; time may go at two speeds then.
     pub fn warp_time(&self, speed: f64) -> Result<bool, NoAnswer> {
-        let Some(warp) = self.call(0, move |w| w.core.clock.warp(speed))? else { return Ok(false) };
-        (0..self.handles.len()).try_for_each(|w| self.call(w, move |w| w.core.clock.set_warp(warp)))?;
+        let limit = Limit::new();
+        let Some(warp) = self.call(0, limit, move |w| w.core.clock.warp(speed))? else { return Ok(false) };
+        let set = move |w: &mut Worker| w.core.clock.set_warp(warp);
+        self.call_each(limit, (0..self.handles.len()).map(|worker| (worker, set)))?;
         Ok(true)
-    }
-
-    /// Runs `f` on a worker between two steps and returns its result. A worker that answers too late does it all the
-    /// same.
-    fn call<R: Send + 'static>(
-        &self,
-        worker: usize,
-        f: impl FnOnce(&mut Worker) -> R + Send + 'static,
-    ) -> Result<R, NoAnswer> {
-        self.call_by(Command::Call, worker, |driver| f(&mut driver.worker))
-    }
-
-    /// The same, with the means of the worker's thread and by another command.
-    fn call_by<R: Send + 'static>(
-        &self,
-        command: fn(Task) -> Command,
-        worker: usize,
-        f: impl FnOnce(&mut Driver) -> R + Send + 'static,
-    ) -> Result<R, NoAnswer> {
-        let (sender, receiver) = mpsc::channel();
-        let command = command(Box::new(move |driver| {
-            // The asker may have gone; nobody misses the answer then.
-            let _ = sender.send(f(driver));
-        }));
-        self.send(worker, command)?;
-        receiver.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))
-    }
-
-    fn send(&self, worker: usize, command: Command) -> Result<(), NoAnswer> {
-        let handle = self.handles.get(worker).ok_or(NoAnswer(worker))?;
-        handle.commands.send(command).map_err(|_| NoAnswer(worker))?;
-        handle.doorbell.wake();
-        Ok(())
     }
 
     fn tell(&self, command: impl Fn() -> Command) {
@@ -382,13 +348,12 @@ impl Router {
         self.end()
     }
 
-    #[allow(clippy::disallowed_methods, reason = "the control side")]
     fn end(&mut self) -> Result<(), NoAnswer> {
         self.tell(|| Command::Exit);
-        let limit = Instant::now() + END;
+        let limit = Limit::after(END);
         let mut stuck = None;
         for (worker, handle) in std::mem::take(&mut self.handles).into_iter().enumerate() {
-            match handle.ended.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+            match handle.ended.recv_timeout(limit.left()) {
                 Err(RecvTimeoutError::Timeout) => stuck = stuck.or(Some(NoAnswer(worker))),
                 // A panic of the worker was told when it happened.
                 Err(RecvTimeoutError::Disconnected) => drop(handle.thread.join()),

@@ -11,24 +11,7 @@
 use crate::conf::{Conf, Invalid};
 use crate::counters::Counter;
 use crate::element::Element;
-use crate::error::Error;
-use crate::names::Scope;
 use crate::spec::HandlerDoc;
-use crate::value::Value;
-use std::any::Any;
-
-/// Settings and counts of an element, by the names of their handlers; made by [`settings!`](macro@crate::settings).
-pub trait Settings: Any {
-    /// The value that `handler` shows, if it is one of these.
-    fn read(&self, handler: &str) -> Option<String>;
-
-    /// Sets what `handler` sets, if it is one of these; names in `text` are those of `scope`. The error is the
-    /// type's own.
-    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), Error>>;
-
-    /// Takes the settings of `new`, which is of the same type; counts stay.
-    fn take(&mut self, new: &mut dyn Settings);
-}
 
 /// What is read from a configuration; made by [`settings!`](macro@crate::settings).
 pub trait Configure: Sized {
@@ -109,15 +92,6 @@ impl Count for Fresh {
     fn reset(&mut self) {
         self.set(0);
     }
-}
-
-/// The value that was written to `handler`, in the form that arguments of its type have, with the names of `scope`.
-///
-/// # Errors
-/// It is no value of the type.
-pub fn written<T: Value>(handler: &str, text: &str, scope: &Scope<'_>) -> Result<T, Error> {
-    let named = |why: Error| if why.is_whole() { why } else { why.of(handler) };
-    T::parse(text.trim(), scope).map_err(named)
 }
 
 /// The parts of a list, one after the other; all of `parts` together are `N`.
@@ -211,7 +185,7 @@ macro_rules! settings {
         }
 
         #[allow(unused_variables, reason = "as above")]
-        impl $crate::settings::Settings for $name {
+        impl $crate::Settings for $name {
             fn read(&self, handler: &str) -> Option<String> {
                 $($(if handler == $count_handler.name {
                     return Some($crate::settings::Count::get(&self.$count).to_string());
@@ -230,7 +204,7 @@ macro_rules! settings {
             ) -> Option<Result<(), $crate::Error>> {
                 match handler {
                     $($($handler => {
-                        Some($crate::settings::written(handler, text, scope).map(|value| self.$field = value))
+                        Some($crate::value::written(handler, text, scope).map(|value| self.$field = value))
                     })*)*
                     $($($($reset => {
                         self.reset_counts();
@@ -240,7 +214,7 @@ macro_rules! settings {
                 }
             }
 
-            fn take(&mut self, new: &mut dyn $crate::settings::Settings) {
+            fn take(&mut self, new: &mut dyn $crate::Settings) {
                 let new: &mut dyn std::any::Any = new;
                 if let Some(new) = new.downcast_mut::<Self>() {
                     $(std::mem::swap(&mut self.$field, &mut new.$field);)*
@@ -255,6 +229,7 @@ macro_rules! settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::Settings;
     use crate::handler::own::CONFIG;
     use crate::harness::{Harness, packet};
     use crate::prelude::*;

@@ -1,10 +1,10 @@
 //! What an element class says of itself: the one table from which checks, documentation and building come.
 
+pub use crate::access::Access;
 use crate::conf::{Conf, Invalid, has_keyword};
 use crate::drops::DropDoc;
 use crate::element::Element;
 use crate::measure::{Across, Kind, Unit};
-use crate::names::Interfaces;
 use crate::plan::Plan;
 
 /// Order in which elements are configured and initialised; lower first, by element number within a phase.
@@ -261,38 +261,6 @@ impl HandlerDoc {
     }
 }
 
-/// What can be done with a handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Read.
-    Read,
-    /// Read, with parameters.
-    ReadParam,
-    /// Write.
-    Write,
-    /// Read and write.
-    ReadWrite,
-    /// Read, with parameters, and write.
-    ReadParamWrite,
-}
-
-impl Access {
-    /// Whether the handler can be read.
-    pub fn reads(self) -> bool {
-        self != Access::Write
-    }
-
-    /// Whether the handler can be written.
-    pub fn writes(self) -> bool {
-        matches!(self, Access::Write | Access::ReadWrite | Access::ReadParamWrite)
-    }
-
-    /// Whether reading may have parameters.
-    pub fn takes_parameters(self) -> bool {
-        matches!(self, Access::ReadParam | Access::ReadParamWrite)
-    }
-}
-
 impl Spec {
     /// For how many handlers a name that ends in `#` stands, of an element with so many ports in use: one for each output,
     /// or for each input if there are more of those.
@@ -372,51 +340,4 @@ pub const fn calls(name: &'static str, doc: &'static str) -> HandlerDoc {
 /// A setting, which is read and written.
 pub const fn reads_writes(name: &'static str, doc: &'static str) -> HandlerDoc {
     HandlerDoc::new(name, Access::ReadWrite, Kind::Setting, doc)
-}
-
-/// All element classes that a configuration may use.
-#[derive(Clone, Default)]
-pub struct Library {
-    specs: Vec<&'static Spec>,
-    interfaces: Option<Interfaces>,
-    missing: Option<fn(&str) -> Option<String>>,
-}
-
-impl Library {
-    /// A library of `specs`.
-    pub fn new(specs: impl IntoIterator<Item = &'static Spec>) -> Self {
-        let mut specs: Vec<_> = specs.into_iter().collect();
-        specs.sort_by_key(|s| s.name);
-        Library { specs, interfaces: None, missing: None }
-    }
-
-    /// The same library, which knows the addresses of the machine's interfaces.
-    pub fn with_interfaces(self, interfaces: Interfaces) -> Self {
-        Library { interfaces: Some(interfaces), ..self }
-    }
-
-    /// The same library, which knows what to tell of classes that it lacks.
-    pub fn with_missing(self, missing: fn(&str) -> Option<String>) -> Self {
-        Library { missing: Some(missing), ..self }
-    }
-
-    /// What to tell who uses the class `name`, which the library lacks.
-    pub fn missing(&self, name: &str) -> Option<String> {
-        self.missing.and_then(|missing| missing(name))
-    }
-
-    /// What the machine says of its interfaces, if anybody can tell.
-    pub fn interfaces(&self) -> Option<Interfaces> {
-        self.interfaces
-    }
-
-    /// The class called `name`, by its own name or an alias.
-    pub fn get(&self, name: &str) -> Option<&'static Spec> {
-        self.specs.iter().find(|s| s.name == name || s.aliases.contains(&name)).copied()
-    }
-
-    /// All classes, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Spec> + '_ {
-        self.specs.iter().copied()
-    }
 }

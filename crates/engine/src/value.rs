@@ -358,3 +358,12 @@ impl Value for Vec<String> {
         Vec::new()
     }
 }
+
+/// The value that was written to `handler`, in the form that arguments of its type have, with the names of `scope`.
+///
+/// # Errors
+/// It is no value of the type.
+pub fn written<T: Value>(handler: &str, text: &str, scope: &Scope<'_>) -> Result<T, Error> {
+    let named = |why: Error| if why.is_whole() { why } else { why.of(handler) };
+    T::parse(text.trim(), scope).map_err(named)
+}

@@ -1,5 +1,6 @@
 //! What fails and what it must not take along: workers that panic or are stuck, graphs that cannot be put in place.
 
+use causeway_engine::drops::DropDoc;
 use causeway_engine::spec::{phase, reads, writes};
 use causeway_engine::{
     Cx, Element, Error, Event, Invalid, Library, NoAnswer, OnFailure, Options, Persistent, Plan, Router, Run,
@@ -14,18 +15,21 @@ use std::time::{Duration, Instant};
 /// What the elements of a test do, one word each: `name:what`.
 type Diary = Mutex<Vec<String>>;
 
-/// Notes what happens to it. Its task panics, or is stuck until the gate opens, once a handler says so.
+/// Notes what happens to it. Its task panics, or is stuck until the gate opens, once a handler says so; STICKS lets it be stuck
+/// when it is put in place.
 static WITNESS: Spec = Spec {
     name: "Witness",
     ports: "0/0",
     handlers: &[reads("runs", "runs of its task"), writes("do", "`panic` or `stick`")],
+    drops: &[DropDoc { name: "told", doc: "what a test adds" }],
     build: |conf| {
         let fails = conf.keyword("FAILS", false);
+        let sticks = conf.keyword("STICKS", false);
         conf.finish()?;
         let diary = conf.env.persistent("diary", Diary::default).ok_or(Invalid)?;
         let gate = conf.env.persistent("gate", AtomicBool::default).ok_or(Invalid)?;
         let name = conf.name().to_string();
-        Ok(Box::new(Witness { diary, gate, name, fails, next: String::new(), runs: 0 }))
+        Ok(Box::new(Witness { diary, gate, name, fails, sticks, next: String::new(), runs: 0 }))
     },
     ..Spec::DEFAULT
 };
@@ -35,6 +39,7 @@ struct Witness {
     gate: Arc<AtomicBool>,
     name: String,
     fails: bool,
+    sticks: bool,
     next: String,
     runs: u64,
 }
@@ -42,6 +47,13 @@ struct Witness {
 impl Witness {
     fn note(&self, what: &str) {
         self.diary.lock().unwrap().push(format!("{}:{what}", self.name));
+    }
+
+    fn stick(&self) {
+        self.note("stuck");
+        while !self.gate.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -54,18 +66,16 @@ impl Element for Witness {
 
     fn commit(&mut self, _: &mut Cx<'_>) {
         self.note("commit");
+        if self.sticks {
+            self.stick();
+        }
     }
 
     fn task(&mut self, _: &mut Cx<'_>) -> Run {
         self.runs += 1;
         match std::mem::take(&mut self.next).as_str() {
             "panic" => panic!("as it was told"),
-            "stick" => {
-                self.note("stuck");
-                while !self.gate.load(Ordering::Relaxed) {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            }
+            "stick" => self.stick(),
             _ => {}
         }
         Run::Sleep
@@ -89,6 +99,10 @@ impl Element for Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
+        let thread = std::thread::current();
+        if thread.name().is_some_and(|name| name.starts_with("worker-")) {
+            self.note("dropped-by-a-worker");
+        }
         self.note("drop");
     }
 }
@@ -241,6 +255,62 @@ fn a_stuck_worker_keeps_nobody_waiting_for_ever() {
     assert!(!shared.diary().contains(&"b:drop".to_owned()), "it is still stuck");
     shared.gate.store(true, Ordering::Relaxed);
     until("the thread that was left behind ends", || shared.diary().contains(&"b:drop".to_owned()));
+}
+
+#[test]
+fn a_graph_that_is_not_used_is_dropped_by_no_worker() {
+    let shared = Shared::default();
+    let options = Options { workers: 2, ..shared.options() };
+    let mut router = start("a :: Witness; b :: Witness; Pin(a 0, b 1);", options);
+    router.write("b", "do", "stick").unwrap();
+    until("it is stuck", || shared.diary().contains(&"b:stuck".to_owned()));
+    // One worker gets its part of the graph, and the other finds too late that it was to have one.
+    assert!(router.swap(plan("c :: Witness; d :: Witness; Pin(c 0, d 1);")).is_err());
+    until("the first part is dropped", || shared.diary().contains(&"c:drop".to_owned()));
+    shared.gate.store(true, Ordering::Relaxed);
+    until("the late part is dropped", || shared.diary().contains(&"d:drop".to_owned()));
+    assert!(!shared.diary().iter().any(|d| d.ends_with("dropped-by-a-worker")), "{:?}", shared.diary());
+    assert!(
+        router.read("a", "runs", "").is_ok() && router.read("c", "runs", "").is_err(),
+        "the old graph runs"
+    );
+}
+
+#[test]
+fn workers_that_are_stuck_are_waited_for_together_and_drop_nothing_later() {
+    let shared = Shared::default();
+    let options = Options { workers: 3, ..shared.options() };
+    let pin = "Pin(a 0, b 1, c 2);";
+    let mut router = start(&format!("a :: Witness; b :: Witness; c :: Witness; {pin}"), options);
+    let start = Instant::now();
+    let stuck = "a :: Witness(STICKS true); b :: Witness(STICKS true); c :: Witness;";
+    router.swap(plan(&format!("{stuck} {pin}"))).unwrap();
+    assert!(start.elapsed() < 2 * Duration::from_secs(5), "each of them had a time of its own");
+    let has = |what: &str| shared.diary().iter().any(|d| d == what);
+    assert!(has("c:drop") && !has("a:drop") && !has("b:drop"), "{:?}", shared.diary());
+    shared.gate.store(true, Ordering::Relaxed);
+    until("what came back late is dropped", || has("a:drop") && has("b:drop"));
+    assert!(!shared.diary().iter().any(|d| d.ends_with("dropped-by-a-worker")), "{:?}", shared.diary());
+    assert!(router.read("b", "runs", "").is_ok(), "the new graph runs");
+}
+
+#[test]
+fn what_stuck_workers_are_to_add_is_given_back_after_one_wait_for_all() {
+    let shared = Shared::default();
+    let options = Options { workers: 3, ..shared.options() };
+    let router = start("a :: Witness; b :: Witness; c :: Witness; Pin(a 0, b 1, c 2);", options);
+    for name in ["a", "b"] {
+        router.write(name, "do", "stick").unwrap();
+        until("it is stuck", || shared.diary().contains(&format!("{name}:stuck")));
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|name| router.counter(name, "drop.told").unwrap());
+    let start = Instant::now();
+    let left = router.add(vec![(a.clone(), 1), (b.clone(), 2), (c.clone(), 3)]).unwrap_err();
+    assert!(start.elapsed() < 2 * Duration::from_secs(5), "each of them had a time of its own");
+    assert_eq!((left.sums, c.get()), (vec![(a.clone(), 1), (b.clone(), 2)], 3));
+    shared.gate.store(true, Ordering::Relaxed);
+    until("they go on", || router.read("a", "runs", "").is_ok() && router.read("b", "runs", "").is_ok());
+    assert_eq!((a.get(), b.get()), (0, 0), "it was too late");
 }
 
 #[test]

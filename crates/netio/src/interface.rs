@@ -187,11 +187,12 @@ impl Interface {
         if self.up { String::new() } else { format!("; it is down: `ip link set dev {} up`", self.name) }
     }
 
-    /// Checks that the longest frame fits a frame of the pool with `headroom` bytes before it.
+    /// Checks that the longest frame fits a frame of the pool with `headroom` bytes before it; these can be of `most_frame`
+    /// bytes for such a port.
     ///
     /// # Errors
     /// [`ErrorKind::MtuTooLarge`].
-    pub fn check_mtu(&self, headroom: u32) -> Result<()> {
+    pub fn check_mtu(&self, headroom: u32, most_frame: u32) -> Result<()> {
         let Interface { name, mtu, .. } = self;
         let frame = pool::config().frame_size;
         let most = frame - headroom - LINK_HEADER;
@@ -199,8 +200,11 @@ impl Interface {
             return Ok(());
         }
         let what = format!("{name}: MTU {mtu} does not fit the pool's frames of {frame} bytes");
-        let fits_4096 = frame < 4096 && *mtu <= 4096 - headroom - LINK_HEADER;
-        let other = if fits_4096 { ", or frames of 4096 bytes (`--frame-size 4096`)" } else { "" };
+        let fits = (mtu + headroom + LINK_HEADER).next_power_of_two();
+        let other = match fits <= most_frame {
+            true => format!(", or frames of {fits} bytes (`--frame-size {fits}`)"),
+            false => String::new(),
+        };
         Err(Error::new(ErrorKind::MtuTooLarge, what)
             .help(format!("`ip link set dev {name} mtu {most}`{other}")))
     }

@@ -9,7 +9,7 @@ use crate::link::LinkEvents;
 use crate::port::{Capabilities, Port, Queue, Rx, Tx};
 use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
-use causeway_packet::{Batch, Packet, Receiver};
+use causeway_packet::{Batch, Packet, Receiver, pool};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -194,7 +194,7 @@ fn make(name: &str, kind: Kind, more: i32) -> Result<(File, String)> {
 fn finish(files: Vec<File>, name: &str, kind: Kind) -> Result<Port> {
     set_up(name)?;
     let interface = Interface::open(name)?;
-    interface.check_mtu(Packet::HEADROOM as u32)?;
+    interface.check_mtu(Packet::HEADROOM as u32, pool::MOST_FRAME)?;
     let queues: Vec<Queue> = files.into_iter().map(queue).collect();
     Ok(Port {
         events: LinkEvents::open(&interface),

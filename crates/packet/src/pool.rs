@@ -29,6 +29,16 @@ use crate::{BATCH, Packet};
 /// Frames that a thread's magazine holds at most.
 pub const MAGAZINE: usize = 2 * CHUNK;
 
+/// Least bytes of a frame.
+pub const LEAST_FRAME: u32 = 2_048;
+/// Most bytes of a frame: offsets in it are of 16 bits, of which one says that there is none.
+pub const MOST_FRAME: u32 = 32_768;
+
+/// Whether frames can have so many bytes.
+pub fn is_frame_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (LEAST_FRAME..=MOST_FRAME).contains(&bytes)
+}
+
 /// Where frames come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -44,7 +54,7 @@ pub enum Mode {
 pub struct Config {
     /// Number of frames; memory is touched only as frames are used.
     pub frames: u32,
-    /// Bytes a frame: 2 048, or 4 096 for jumbo ports (the UMEM chunk sizes of AF_XDP).
+    /// Bytes a frame: a power of two from [`LEAST_FRAME`] to [`MOST_FRAME`].
     pub frame_size: u32,
     /// Recycling or the general allocator.
     pub mode: Mode,
@@ -61,7 +71,7 @@ impl Default for Config {
 pub enum Error {
     /// The pool exists already with another configuration.
     AlreadyMade(Config),
-    /// The frame size is not 2 048 or 4 096.
+    /// The frame size is no power of two from [`LEAST_FRAME`] to [`MOST_FRAME`].
     FrameSize(u32),
     /// The mapping failed.
     Map(std::io::Error),
@@ -73,7 +83,9 @@ impl fmt::Display for Error {
             Error::AlreadyMade(c) => {
                 write!(f, "the frame pool exists already ({} frames of {} bytes)", c.frames, c.frame_size)
             }
-            Error::FrameSize(n) => write!(f, "frame size {n}: must be 2048 or 4096"),
+            Error::FrameSize(n) => {
+                write!(f, "frame size {n}: must be a power of two from {LEAST_FRAME} to {MOST_FRAME}")
+            }
             Error::Map(e) => write!(f, "cannot map the frame pool: {e}; ask for fewer frames"),
         }
     }
@@ -91,7 +103,7 @@ static POOL: OnceLock<Pool> = OnceLock::new();
 
 /// Makes the pool. Call it before the first packet; later calls fail unless they ask for the same.
 pub fn init(config: Config) -> Result<(), Error> {
-    if !matches!(config.frame_size, 2_048 | 4_096) {
+    if !is_frame_size(config.frame_size) {
         return Err(Error::FrameSize(config.frame_size));
     }
     let mut made = false;

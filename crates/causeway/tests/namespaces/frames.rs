@@ -141,3 +141,44 @@ fn without_recycling_packets_come_from_the_general_allocator_and_af_xdp_is_refus
         assert!(text.contains("cannot be used with"), "{text}");
     }
 }
+
+/// Packet sockets copy, whatever fits; the kernel gives AF_XDP no more than a page for each frame, and that is said before the
+/// interface is touched.
+#[test]
+fn long_frames_pass_where_those_of_the_pool_hold_them_and_af_xdp_says_how_long_its_own_may_be() {
+    let Some(net) = Net::new() else { return };
+    for (host, address) in [("a", "10.77.3.1/24"), ("b", "10.77.3.2/24")] {
+        net.ip(host, &format!("addr add {address} dev {host}0"));
+    }
+    let bridge = |method: &str| {
+        let one = |from: &str, to: &str| {
+            format!("FromDevice({from}, PROMISC true, METHOD {method}) -> Queue -> ToDevice({to});")
+        };
+        Configuration::new(&net, &(one("ra", "rb") + &one("rb", "ra")))
+    };
+    let said = |args: &str| {
+        let output = net.causeway(args).output().expect("causeway");
+        assert!(!output.status.success(), "{args}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (mtu, frame_size) in [(9_000, 16_384), (32_000, 32_768)] {
+        let configuration = bridge("PACKET");
+        for (host, link) in [("a", "a0"), ("b", "b0"), ("r", "ra"), ("r", "rb")] {
+            net.ip(host, &format!("link set {link} mtu {mtu}"));
+        }
+        let run = format!("run {}", configuration.0.display());
+        let text = said(&run);
+        assert!(text.contains(&format!("MTU {mtu} does not fit")), "{text}");
+        assert!(text.contains(&format!("`--frame-size {frame_size}`")), "{text}");
+        let bridge = net.start("r", &format!("{run} --frame-size {frame_size}"));
+        let (good, text) = net.ping_from("a", &format!("-M do -s {} -i 0.02 -c 20 10.77.3.2", mtu - 100));
+        assert!(good, "{text}{:?}", bridge.counters());
+    }
+    let configuration = bridge("AFXDP");
+    let text = said(&format!("run {} --frame-size 8192", configuration.0.display()));
+    assert!(
+        text.contains("ra: AF_XDP takes frames of at most 4096 bytes, and the pool's have 8192"),
+        "{text}"
+    );
+    assert!(text.contains("`--frame-size 4096`") && text.contains("METHOD PACKET"), "{text}");
+}

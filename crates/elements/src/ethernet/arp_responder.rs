@@ -2,8 +2,7 @@
 
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
-use causeway_engine::settings::written;
-use causeway_engine::value::{Ether, Prefix4, Value};
+use causeway_engine::value::{Ether, Prefix4, Value, written};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
 

@@ -16,6 +16,7 @@ enum Step {
     Remove(u8),
     Expire(usize),
     Limit(usize),
+    GoOn(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -24,7 +25,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0u8..40, 0usize..3).prop_map(|(k, q)| Step::Touch(k, q)),
         2 => (0u8..40).prop_map(Step::Remove),
         1 => (0usize..3).prop_map(Step::Expire),
-        1 => (4usize..64).prop_map(Step::Limit),
+        1 => (4usize..200).prop_map(Step::Limit),
+        1 => (0usize..9).prop_map(Step::GoOn),
     ]
 }
 
@@ -91,6 +93,9 @@ proptest! {
                     table.set_limit(n);
                     limit = n;
                 }
+                Step::GoOn(most) => {
+                    table.go_on(most);
+                }
             }
             prop_assert_eq!(table.len(), model.flows.len());
             for flow in &model.flows {
@@ -108,7 +113,7 @@ proptest! {
 #[test]
 fn nothing_moves_in_memory_below_the_limit() {
     let mut table: FlowTable<u64, 1> = FlowTable::new(10_000, 1);
-    let before = (table.slots.as_ptr(), table.index.as_ptr());
+    let before = (table.slots.first.as_ptr(), table.index.words.as_ptr());
     for round in 0..3u64 {
         for key in 0..10_000u64 {
             table.insert([u128::from(key)], key, 0, round).unwrap();
@@ -118,7 +123,10 @@ fn nothing_moves_in_memory_below_the_limit() {
             table.remove(id);
         }
     }
-    assert_eq!((table.slots.as_ptr(), table.index.as_ptr(), table.len()), (before.0, before.1, 0));
+    assert_eq!(
+        (table.slots.first.as_ptr(), table.index.words.as_ptr(), table.len()),
+        (before.0, before.1, 0)
+    );
 }
 
 #[test]
@@ -128,4 +136,34 @@ fn of_a_key_that_a_flow_has_twice_the_last_counts() {
     assert_eq!(table.find(5), Some((id, 1)));
     table.remove(id);
     assert_eq!(table.find(5), None);
+}
+
+#[test]
+fn room_for_more_is_made_without_a_look_at_the_flows_and_these_move_some_at_a_time() {
+    let mut table: FlowTable<u64, 2> = FlowTable::new(100, 1);
+    let keys = |n: u64| [u128::from(n), u128::from(n) << 70 | 1 << 69];
+    (1..101).for_each(|n| assert!(table.insert(keys(n), n, 0, 0).is_ok()));
+    let (first, second) = (table.slots.first.as_ptr(), table.insert(keys(101), 0, 0, 0));
+    assert_eq!(second, Err(NoPlace::Full));
+    table.set_limit(1_000);
+    table.set_limit(3_000);
+    let left = |table: &FlowTable<u64, 2>| -> usize {
+        table.earlier.iter().flat_map(|index| &index.words).filter(|&&word| word != 0).count()
+    };
+    let found = |table: &FlowTable<u64, 2>, to: u64| {
+        (1..to)
+            .all(|n| keys(n).iter().all(|key| table.find(*key).and_then(|(id, _)| table.get(id)) == Some(&n)))
+    };
+    assert_eq!(left(&table), 200);
+    for n in 1..4 {
+        assert!(table.go_on(10) && found(&table, 101));
+        assert_eq!(left(&table), 200 - 20 * n);
+    }
+    (101..111).for_each(|n| assert!(table.insert(keys(n), n, 0, 0).is_ok()));
+    assert_eq!((left(&table), found(&table, 111)), (200 - 60 - 20 * MOVED, true));
+    while table.go_on(10) {}
+    (111..3_001).for_each(|n| assert!(table.insert(keys(n), n, 0, 0).is_ok()));
+    assert_eq!((left(&table), found(&table, 3_001), table.unused.len()), (0, true, 0));
+    assert_eq!(table.slots.first.as_ptr(), first);
+    assert_eq!(table.insert(keys(4_000), 0, 0, 0), Err(NoPlace::Full));
 }

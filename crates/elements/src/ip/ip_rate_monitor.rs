@@ -61,6 +61,11 @@ enum Counted {
     Bytes,
 }
 
+/// The timer that goes on with freeing memory: so many levels at a time, and nanoseconds to the next.
+const FREE: u32 = 0;
+const FREED: usize = 32;
+const FREE_INTERVAL_NS: u64 = 1_000_000;
+
 /// Least kilobytes.
 const LEAST: u32 = 100;
 /// A RATIO of one.
@@ -122,7 +127,7 @@ impl IPRateMonitor {
         let rates = self.tree.update(address, measured.then_some(counted), way, self.threshold, now);
         if u64::from(now.wrapping_sub(self.folded)) >= EPOCHS_PER_S {
             self.folded = now;
-            self.fold(now, cx);
+            self.fold(cx);
         }
         if let Some([forward, reverse]) = rates.filter(|_| self.own.annotate) {
             packet.set_anno_u32(Anno::AGGREGATE.offset, forward as u32);
@@ -131,10 +136,19 @@ impl IPRateMonitor {
         Some(())
     }
 
-    fn fold(&mut self, now: u32, cx: &mut Cx<'_>) {
+    fn fold(&mut self, cx: &mut Cx<'_>) {
         // Without a limit of its own a tenth of what there is is enough.
         let enough = if self.limit > 0 { self.limit } else { self.tree.used() / 10 * 9 };
-        self.tree.fold(self.threshold.into(), cx.rng().bool(), enough, now);
+        self.tree.fold(self.threshold.into(), cx.rng().bool(), enough);
+        self.free(cx);
+    }
+
+    /// Frees some memory, if there is some to be freed, and goes on soon.
+    fn free(&mut self, cx: &mut Cx<'_>) {
+        let now_ns = cx.now_ns();
+        if self.tree.go_on(FREED, epoch(now_ns)) {
+            cx.set_timer(FREE, now_ns + FREE_INTERVAL_NS);
+        }
     }
 }
 
@@ -159,6 +173,10 @@ impl Element for IPRateMonitor {
         }
     }
 
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        self.free(cx);
+    }
+
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, Error> {
         Ok(match handler {
             "thresh" => self.threshold.to_string(),
@@ -181,7 +199,8 @@ impl Element for IPRateMonitor {
                 let kilobytes: i32 = cx.value(handler, word).map_err(|_| "not an integer")?;
                 self.limit = bytes(kilobytes.max(0) as u32);
                 let limit = if self.limit == 0 { MOST } else { self.limit };
-                self.tree.set_limit(limit, self.threshold.into(), now);
+                self.tree.set_limit(limit, self.threshold.into());
+                self.free(cx);
             }
             "anno_level" => {
                 let [address, level, seconds] = &words[..] else {
@@ -196,6 +215,7 @@ impl Element for IPRateMonitor {
                 let seconds = seconds.ok_or("3rd argument specifies when this rule expires, must be > 0")?;
                 let until = now.saturating_add((seconds as u32).saturating_mul(EPOCHS_PER_S as u32));
                 self.tree.keep_closed(address, level.into(), until);
+                self.free(cx);
             }
             _ => {
                 cx.dispose_of(self.tree.reset());
@@ -205,12 +225,13 @@ impl Element for IPRateMonitor {
         Ok(())
     }
 
-    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+    fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<IPRateMonitor>()
             && (old.limit, old.counted) == (self.limit, self.counted)
         {
             std::mem::swap(&mut self.tree, &mut old.tree);
             self.since = old.since;
+            self.free(cx);
         }
     }
 }
@@ -327,6 +348,7 @@ mod tests {
         assert_eq!((h.read("memmax").unwrap(), h.read("thresh").unwrap()), ("102400".into(), "1".into()));
         h.advance(10 * SECOND_NS);
         h.push(0, from([1, 1, 1, 1]));
+        h.advance(SECOND_NS / 100);
         assert!(h.read("mem").unwrap().parse::<usize>().unwrap() < used);
     }
 

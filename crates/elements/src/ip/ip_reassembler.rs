@@ -19,7 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
           What is not whole 30 s after its first fragment came is dropped, or leaves by output 1 with what there is at \
           its place, if that is connected; so is, when more than HIMEM bytes are held, what was begun first, until three \
           quarters of HIMEM are left. A packet that is longer than a frame of the router cannot be put together: its fragments \
-          are dropped (`frames 4096` of the command line makes them longer). With several workers one does the work for all.",
+          are dropped (`--frame-size` of the command line makes them longer). With several workers one does the work for all.",
     args: Own::ARGS,
     handlers: &[reads(
         "dump",
@@ -264,7 +264,7 @@ impl Element for IPReassembler {
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         self.timer_ns = None;
         let now_ns = cx.now_ns();
-        let more = self.reap((0, now_ns), cx);
+        let more = self.reap((0, now_ns), cx) | self.table.go_on(REAPED);
         if self.table.len() > 0 {
             self.set_timer(now_ns + if more { SOON_NS } else { INTERVAL_NS }, cx);
         }

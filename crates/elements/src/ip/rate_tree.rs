@@ -86,7 +86,7 @@ fn moved(average: i32, to: i32) -> i32 {
 
 /// The counters of one byte of addresses that have the bytes before in common.
 struct Level {
-    /// Whose level it is; `NIL` for the first.
+    /// Whose level it is; `NIL` for the first, and for those that were closed.
     parent: u32,
     /// The levels that were opened before and after it.
     before: u32,
@@ -123,12 +123,29 @@ impl<T> Slab<T> {
     }
 }
 
+/// A walk over levels that closes those whose networks have low rates.
+struct Fold {
+    /// The level that comes next.
+    next: u32,
+    threshold: i64,
+    from_oldest: bool,
+    /// Bytes in use below which it ends.
+    enough: usize,
+    /// Whether it begins anew with a higher threshold, by so much at least, until that is so.
+    raise: Option<i64>,
+    /// Whether it has closed the level before.
+    closed: bool,
+}
+
 /// The tree.
 pub(super) struct RateTree {
     levels: Slab<Level>,
     counters: Slab<Counter>,
     /// The level opened last.
     last: u32,
+    /// Levels that were closed and are to be freed.
+    closed: Vec<u32>,
+    fold: Option<Fold>,
     used: usize,
     /// Most bytes, and most that there is room for.
     limit: usize,
@@ -144,6 +161,8 @@ impl RateTree {
             levels: Slab::new(limit / LEVEL_LEN + 1),
             counters: Slab::new(limit / COUNTER_LEN + 1),
             last: ROOT,
+            closed: Vec::with_capacity(limit / LEVEL_LEN + 1),
+            fold: None,
             used: 0,
             limit,
             room: limit,
@@ -228,26 +247,15 @@ impl RateTree {
         place
     }
 
-    /// Closes a level and all below.
+    /// Closes a level and all below: they are measured no more, and [`RateTree::go_on`] frees them.
     fn close(&mut self, level: u32) {
-        self.empty(level);
-        let Level { parent, before, behind, .. } = *self.levels.at(level);
-        match before {
-            NIL => {}
-            before => self.levels.at(before).behind = behind,
-        }
-        match behind {
-            NIL => self.last = before,
-            behind => self.levels.at(behind).before = before,
-        }
-        if parent != NIL {
-            self.counters.at(parent).next_level = NIL;
-        }
-        self.levels.free.push(level);
-        self.used -= LEVEL_LEN;
+        let parent = std::mem::replace(&mut self.levels.at(level).parent, NIL);
+        self.counters.at(parent).next_level = NIL;
+        self.closed.push(level);
     }
 
-    fn empty(&mut self, level: u32) {
+    /// Frees a level that was closed, and closes those right below.
+    fn free(&mut self, level: u32) {
         for byte in 0..256 {
             let counter = std::mem::replace(&mut self.levels.at(level).counters[byte], NIL);
             if counter != NIL {
@@ -259,6 +267,19 @@ impl RateTree {
                 self.used -= COUNTER_LEN;
             }
         }
+        let Level { before, behind, .. } = *self.levels.at(level);
+        if before != NIL {
+            self.levels.at(before).behind = behind;
+        }
+        match behind {
+            NIL => self.last = before,
+            behind => self.levels.at(behind).before = before,
+        }
+        if let Some(fold) = self.fold.as_mut().filter(|fold| fold.next == level) {
+            fold.next = if fold.from_oldest { behind } else { before };
+        }
+        self.levels.free.push(level);
+        self.used -= LEVEL_LEN;
     }
 
     /// Forgets all rates, and gives what is left of them, which takes long to drop.
@@ -267,40 +288,66 @@ impl RateTree {
         std::mem::replace(self, empty)
     }
 
-    /// Closes levels whose network has both rates (events an epoch) below `threshold`, until less than the limit is in use: from
-    /// the oldest on, or from the newest.
-    pub fn fold(&mut self, threshold: i64, from_oldest: bool, enough: usize, now: u32) {
-        let mut level = if from_oldest { self.levels.at(ROOT).behind } else { self.last };
-        while level != NIL && level != ROOT {
-            let parent = self.levels.at(level).parent;
-            let counter = self.counters.at(parent);
-            counter.pass(now);
-            let idle = counter.average.iter().all(|&average| i64::from(average) < threshold);
-            if idle {
-                // What is below it goes as well, and so may its neighbours in the list: begin anew.
-                self.close(level);
-                if self.used < enough {
-                    return;
-                }
-                level = if from_oldest { self.levels.at(ROOT).behind } else { self.last };
-            } else {
-                let Level { before, behind, .. } = *self.levels.at(level);
-                level = if from_oldest { behind } else { before };
+    /// Begins to close levels whose network has both rates (events an epoch) below `threshold`, until less than `enough` is in use:
+    /// from the oldest on, or from the newest. Nothing, if there is no end yet of what was begun before.
+    pub fn fold(&mut self, threshold: i64, from_oldest: bool, enough: usize) {
+        if self.fold.is_none() {
+            let next = if from_oldest { self.levels.at(ROOT).behind } else { self.last };
+            self.fold = Some(Fold { next, threshold, from_oldest, enough, raise: None, closed: false });
+        }
+    }
+
+    /// At most `limit` bytes from now on, or what there is room for. Levels beyond it are closed, those with the lowest rates
+    /// first.
+    pub fn set_limit(&mut self, limit: usize, threshold: i64) {
+        self.limit = limit.min(self.room);
+        let (next, enough, raise) = (self.levels.at(ROOT).behind, self.limit, Some((threshold / 5).max(1)));
+        let fold = Fold { next, threshold, from_oldest: true, enough, raise, closed: false };
+        // What an earlier limit began ends here.
+        self.fold = (self.used > self.limit).then_some(fold);
+    }
+
+    /// Goes on with what was begun, by at most `most` levels; says whether there may be more to do.
+    pub fn go_on(&mut self, most: usize, now: u32) -> bool {
+        for _ in 0..most {
+            // What has been closed comes first: only then is it known how much is in use.
+            match self.closed.pop() {
+                Some(level) => self.free(level),
+                None => self.look_on(now),
             }
         }
+        !self.closed.is_empty() || self.fold.is_some()
     }
 
-    /// At most `limit` bytes from now on, or what there is room for.
-    pub fn set_limit(&mut self, limit: usize, threshold: i64, now: u32) {
-        self.limit = limit.min(self.room);
-        let (step, mut threshold) = ((threshold / 5).max(1), threshold);
-        while self.used > self.limit && self.levels.at(ROOT).behind != NIL {
-            self.fold(threshold, true, self.limit, now);
-            threshold = threshold.saturating_mul(2).max(threshold + step);
+    /// Looks at the next level, whether it is to be closed.
+    fn look_on(&mut self, now: u32) {
+        let Some(mut fold) = self.fold.take() else { return };
+        if std::mem::take(&mut fold.closed) && self.used < fold.enough {
+            return;
         }
+        let level = fold.next;
+        if level == NIL || level == ROOT {
+            // That was the last one. Where it must be less, rates that are higher are low enough.
+            fold.next = self.levels.at(ROOT).behind;
+            if let Some(step) = fold.raise.filter(|_| self.used > fold.enough && fold.next != NIL) {
+                fold.threshold = fold.threshold.saturating_mul(2).max(fold.threshold.saturating_add(step));
+                self.fold = Some(fold);
+            }
+            return;
+        }
+        let Level { parent, before, behind, .. } = *self.levels.at(level);
+        fold.next = if fold.from_oldest { behind } else { before };
+        let counter = self.counters.at(parent);
+        counter.pass(now);
+        if counter.average.iter().all(|&average| i64::from(average) < fold.threshold) {
+            self.close(level);
+            fold.closed = true;
+        }
+        self.fold = Some(fold);
     }
 
-    /// Keeps the network of `depth` + 1 bytes that `address` is of from being looked at closer until an epoch.
+    /// Keeps the network of `depth` + 1 bytes that `address` is of from being looked at closer until an epoch. What was measured
+    /// below is freed by [`RateTree::go_on`].
     pub fn keep_closed(&mut self, address: Ipv4Addr, depth: usize, until: u32) {
         let mut level = ROOT;
         for (i, byte) in address.octets().into_iter().enumerate() {
@@ -462,9 +509,71 @@ mod tests {
         assert!(tree.copy(&mut walk, 8, &mut seen));
         assert!(walk.depth > 0, "in the middle of {:?}", walk.bytes);
         tree.keep_closed(Ipv4Addr::new(1, 0, 0, 0), 0, u32::MAX);
+        while tree.go_on(1, 8) {}
         assert!(!tree.copy(&mut walk, 8, &mut seen));
         let mut once = names(&seen);
         once.dedup();
         assert!(once.len() == seen.len() && once.is_sorted(), "{once:?}");
+    }
+
+    /// Levels in the order in which they were opened.
+    fn levels(tree: &mut RateTree) -> usize {
+        let (mut level, mut levels) = (tree.levels.at(ROOT).behind, 0);
+        while level != NIL {
+            (level, levels) = (tree.levels.at(level).behind, levels + 1);
+        }
+        levels
+    }
+
+    #[test]
+    fn what_is_closed_is_freed_some_levels_at_a_time() {
+        let mut tree = tree(30);
+        let used = tree.used();
+        // The levels of 1, of each 1.N, and of each 1.N.0.
+        assert_eq!(levels(&mut tree), 61);
+        tree.keep_closed(Ipv4Addr::new(1, 0, 0, 0), 0, u32::MAX);
+        assert_eq!((tree.used(), levels(&mut tree)), (used, 61), "not one was freed at once");
+        assert!(tree.update(Ipv4Addr::new(1, 5, 0, 0), Some(1), Way::Forward, 1, 9).is_some());
+        assert!(tree.go_on(7, 8));
+        assert_eq!(levels(&mut tree), 54);
+        assert!(tree.go_on(53, 8) && !tree.go_on(9, 8));
+        assert_eq!((levels(&mut tree), tree.used()), (0, LEVEL_LEN + COUNTER_LEN));
+    }
+
+    #[test]
+    fn a_smaller_limit_is_reached_some_levels_at_a_time_and_by_the_lowest_rates() {
+        let mut tree = tree(30);
+        for now in 8..12 {
+            tree.update(Ipv4Addr::new(1, 7, 0, 0), Some(1_000_000), Way::Forward, 1, now);
+        }
+        let limit = 12 * (LEVEL_LEN + COUNTER_LEN);
+        tree.set_limit(limit, 1);
+        assert_eq!(levels(&mut tree), 61);
+        let mut steps = 0;
+        while tree.go_on(5, 12) {
+            steps += 1;
+        }
+        assert!(steps > 10 && tree.used() <= limit, "{steps} {}", tree.used());
+        assert!(tree.level_of(&[1, 7, 0]).is_some());
+        tree.set_limit(0, 1);
+        tree.set_limit(limit, 1);
+        assert!(!tree.go_on(99, 12) && tree.level_of(&[1, 7, 0]).is_some(), "the last limit counts");
+    }
+
+    #[test]
+    fn a_fold_goes_on_where_levels_are_closed_meanwhile() {
+        for from_oldest in [true, false] {
+            let mut tree = tree(30);
+            tree.fold(i64::MAX, from_oldest, 0);
+            assert!(tree.go_on(3, 8));
+            tree.keep_closed(Ipv4Addr::new(1, 0, 0, 0), 0, u32::MAX);
+            while tree.go_on(1, 8) {}
+            assert_eq!((levels(&mut tree), tree.used()), (0, LEVEL_LEN + COUNTER_LEN), "{from_oldest}");
+            let reopened = (9..40).any(|now| {
+                tree.update(Ipv4Addr::new(2, 0, 0, 0), Some(1_000), Way::Forward, 1, now);
+                levels(&mut tree) == 3
+            });
+            assert!(reopened);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Flows that are ended before their time, by a handler or a hot swap.
 //!
 //! They may be a million, so that they are gone at once but keep their places for a while: a walk over all places, a few
-//! at a time, frees those. What comes meanwhile has a higher number.
+//! at a time, frees those. What comes meanwhile has a higher number. Where more are ended the walk goes on from where it is,
+//! once around: it comes to all places however often that happens.
 
 use super::flows::Flow;
 
@@ -39,23 +40,45 @@ impl Which {
 pub(super) struct Ended {
     /// With the number of the first flow that came later.
     which: Vec<(u64, Which)>,
-    /// Where the walk is, while there is one.
-    pub walked: Option<usize>,
+    /// The place that the walk comes to next.
+    place: usize,
+    /// Places that it has still to come to; none if there is no walk.
+    left: usize,
 }
 
 impl Ended {
-    /// Flows before this number are ended; the walk begins anew.
-    pub fn add(&mut self, number: u64, which: Which) {
+    /// Flows before this number are ended, in a table of so many places.
+    pub fn add(&mut self, number: u64, which: Which, places: usize) {
         // What is ended a second time was the first time as well.
         self.which.retain(|(_, earlier)| which != Which::All && *earlier != which);
         self.which.push((number, which));
-        self.walked = Some(0);
+        self.left = places;
+        self.walked(0, self.place);
+    }
+
+    /// Where the walk goes on, while there is one.
+    pub fn next(&self) -> Option<usize> {
+        (self.left > 0).then_some(self.place)
+    }
+
+    /// Places to the end of the walk.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The walk has come past so many places, and goes on at `next`.
+    pub fn walked(&mut self, places: usize, next: usize) {
+        self.left = self.left.saturating_sub(places);
+        self.place = next;
+        if self.left == 0 {
+            *self = Ended::default();
+        }
     }
 
     /// Whether there may be some.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.walked.is_none()
+        self.left == 0
     }
 
     /// Whether the flow is one of them.

@@ -17,6 +17,8 @@ const SHIFTED: usize = 1_024;
 
 /// Places of flows that are gone, which are freed at most before flows are counted.
 const SWEPT: usize = 1_024;
+/// Places that are looked at for ended flows when another needs one: so many lie one after another in memory.
+const SEARCHED: usize = 1_024;
 
 /// Live flows of one input, new ones that failed, and those that had to go for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,7 +189,7 @@ impl Flows {
         self.table.get_mut(id)
     }
 
-    /// Adds a flow of an input of `member` in part `space`. `None` if all places are taken by flows with guarantees.
+    /// Adds a flow of an input of `member` in part `space`. `None` if there is no place for it ([`Flows::make_room`]).
     pub fn insert(
         &mut self,
         mut flow: Flow,
@@ -210,13 +212,8 @@ impl Flows {
                 self.remove(other);
             }
         }
-        if self.table.len() >= self.places() {
-            self.end_guarantees(now_ms, usize::MAX);
-            let (earliest, victim) = self.earliest(&queue::BEST_EFFORT)?;
-            if !queue::GUARANTEED.contains(&queue) && expires < earliest {
-                return None;
-            }
-            self.evict(victim);
+        if self.table.len() >= self.places() && !self.make_room(queue, expires, now_ms) {
+            return None;
         }
         let queue = member as usize * queue::COUNT + queue;
         let id = match self.table.insert(keys, flow, queue, expires) {
@@ -226,6 +223,30 @@ impl Flows {
         self.members[member as usize].inputs[input].flows += 1;
         self.growths[space as usize].came(self.number - 1, entries(keys));
         Some(id)
+    }
+
+    /// Frees a place for a flow that is to wait in `queue` until `expires`: that of one that has expired or was ended; if there
+    /// is none, that of the one without guarantee that expires next, if that is before the new one or that has a guarantee. While
+    /// some that were ended may still have places no other flow goes.
+    fn make_room(&mut self, queue: usize, expires: u64, now_ms: u64) -> bool {
+        self.end_guarantees(now_ms, SWEPT);
+        let first = self.fronts(&queue::BEST_EFFORT).find(|&(expires, _)| expires <= now_ms);
+        let gone = || self.fronts(&queue::GUARANTEED).chain(self.fronts(&queue::BEST_EFFORT));
+        if let Some((_, id)) = first.or_else(|| gone().find(|&(_, id)| self.is_gone(id))) {
+            self.remove(id);
+            return true;
+        }
+        let before = self.table.len();
+        self.walk_ended(SEARCHED);
+        if self.table.len() < before || !self.ended.is_empty() {
+            return self.table.len() < before;
+        }
+        let Some((earliest, victim)) = self.earliest(&queue::BEST_EFFORT) else { return false };
+        let goes = queue::GUARANTEED.contains(&queue) || expires >= earliest;
+        if goes {
+            self.evict(victim);
+        }
+        goes
     }
 
     /// The flow has been used: it waits anew.
@@ -253,8 +274,13 @@ impl Flows {
 
     /// Of all flows in such queues, the one that expires next.
     fn earliest(&self, queues: &[usize]) -> Option<(u64, Id)> {
-        let all = (0..self.members.len()).flat_map(|m| queues.iter().map(move |q| m * queue::COUNT + q));
-        all.filter_map(|queue| self.table.next(queue)).min_by_key(|(expires, _)| *expires)
+        self.fronts(queues).min_by_key(|(expires, _)| *expires)
+    }
+
+    /// Of each of such queues of all rewriters, the flow that expires next.
+    fn fronts(&self, queues: &[usize]) -> impl Iterator<Item = (u64, Id)> {
+        let all = (0..self.members.len()).flat_map(move |m| queues.iter().map(move |q| m * queue::COUNT + q));
+        all.filter_map(|queue| self.table.next(queue))
     }
 
     /// Lets at most `most` flows whose guarantee is over wait for their timeouts; says how many there were.
@@ -279,7 +305,7 @@ impl Flows {
     }
 
     /// Frees the places of flows that are gone, then those of flows beyond the capacity, of these without guarantee first: at
-    /// most `most`. Says whether there may be more.
+    /// most `most`; and lets as many flows move after the capacity has grown. Says whether there may be more.
     pub fn sweep(&mut self, most: usize) -> bool {
         let mut done = self.end_guarantees(self.horizon_ms, most);
         while done < most
@@ -301,21 +327,23 @@ impl Flows {
         if self.table.len() <= self.places() && self.table.limit() > self.places() {
             self.table.set_limit(self.places());
         }
-        done >= most
+        self.table.go_on(most) || done >= most
     }
 
     /// Looks at the next `most` places for flows that were ended. Says how many places there were.
     fn walk_ended(&mut self, most: usize) -> usize {
-        let Some(from) = self.ended.walked else { return 0 };
-        let mut place = from;
-        let (flows, more) = self.table.walk(&mut place, most);
-        let ids: Vec<Id> = flows.filter(|(_, flow)| self.ended.has(flow)).map(|(id, _)| id).collect();
-        ids.into_iter().for_each(|id| self.remove(id));
-        match more {
-            true => self.ended.walked = Some(place),
-            false => self.ended = Ended::default(),
+        let mut looked = 0;
+        while looked < most
+            && let Some(from) = self.ended.next()
+        {
+            let mut place = from;
+            let (flows, more) = self.table.walk(&mut place, (most - looked).min(self.ended.left()));
+            let ids: Vec<Id> = flows.filter(|(_, flow)| self.ended.has(flow)).map(|(id, _)| id).collect();
+            ids.into_iter().for_each(|id| self.remove(id));
+            self.ended.walked(place - from, if more { place } else { 0 });
+            looked += place - from;
         }
-        place - from
+        looked
     }
 
     /// Flows of all rewriters. Of very many that went at once some may still count.
@@ -340,7 +368,7 @@ impl Flows {
 
     /// Ends flows: they are gone from now on. Their places are freed by [`Flows::sweep`].
     pub fn end(&mut self, which: Which) {
-        self.ended.add(self.number, which);
+        self.ended.add(self.number, which, self.table.spread());
     }
 
     /// How far the sequence numbers of a flow have shifted, by direction.

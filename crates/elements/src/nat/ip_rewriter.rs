@@ -23,7 +23,8 @@ pub(crate) static SPEC: Spec = Spec {
           SourceIPHashMapper). Packets of known flows leave by FOUTPUT, their replies by ROUTPUT, whichever input they came to. \
           \n\n\
           A flow is removed when its timeout is over (looked for every REAP_INTERVAL), or earlier for a new one when the table is \
-          full and the flow's guarantee is over; if all have guarantees the new flow's packet is dropped as `full`. Adding, \
+          full and the flow's guarantee is over: flows that are over by themselves, or were ended, go \
+          first, and if all that are left have guarantees the new flow's packet is dropped as `full`. Adding, \
           finding and removing flows takes constant time, and there is room for a million of them where MAPPING_CAPACITY says \
           nothing. A hot swap keeps the flows of inputs whose specifications stay, if the timeouts do. \
           The element lives on one worker, together with those that it shares its table with.",

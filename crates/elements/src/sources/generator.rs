@@ -2,9 +2,8 @@
 
 use crate::handlers::Call;
 use causeway_engine::measure::Unit;
-use causeway_engine::settings::written;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, optional, reads, reads_writes, writes};
-use causeway_engine::value::Bytes;
+use causeway_engine::value::{Bytes, written};
 use causeway_engine::{Conf, Counter, Cx, Error, Scope, Settings};
 use causeway_packet::wire::ethernet;
 use causeway_packet::{Batch, Packet, pool};

@@ -6,9 +6,10 @@
 //! is pulled.
 
 use super::COMMON;
+use crate::access::Access;
 use crate::conf::Defaults;
 use crate::core::Core;
-use crate::spec::{Access, HandlerDoc};
+use crate::spec::HandlerDoc;
 
 /// A class a line with its handlers in Click's order, newest first, as `handlers` shows them there.
 const CLICK: &str = include_str!("click.txt");

@@ -5,9 +5,9 @@ use crate::core::Core;
 use crate::counters::Counters;
 use crate::element::Element;
 use crate::error::Error;
-use crate::settings;
 use crate::spec::{HandlerDoc, reads, reads_writes};
 use crate::task::MAX_TICKETS;
+use crate::value::written;
 
 /// Of classes whose configuration may be written as a whole while packets flow: what is written is checked as at the
 /// start, and then the element takes its settings from it ([`Element::take_settings`]).
@@ -43,7 +43,7 @@ pub(super) fn write(core: &mut Core, node: usize, handler: &str, text: &str) -> 
     match handler {
         "tickets" => Some(set_tickets(core, node, text)),
         "home_thread" => {
-            Some(settings::written::<i32>(handler, text, &core.context.names.scope("")).and_then(|worker| {
+            Some(written::<i32>(handler, text, &core.context.names.scope("")).and_then(|worker| {
                 match usize::try_from(worker) == Ok(core.worker) {
                     true => Ok(()),
                     false => {
@@ -58,7 +58,7 @@ pub(super) fn write(core: &mut Core, node: usize, handler: &str, text: &str) -> 
 }
 
 fn set_tickets(core: &mut Core, node: usize, text: &str) -> Result<(), Error> {
-    let tickets: u32 = settings::written("tickets", text, &core.context.names.scope(""))?;
+    let tickets: u32 = written("tickets", text, &core.context.names.scope(""))?;
     if !(1..=MAX_TICKETS).contains(&tickets) {
         return Err(Error::new(format!("out of range, 1 to {MAX_TICKETS}")).of("tickets"));
     }

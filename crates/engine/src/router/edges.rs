@@ -1,7 +1,8 @@
 //! The edges of the running graph: how many packets passed each, and watching those.
 
 use super::Router;
-use crate::handler::NoAnswer;
+use super::ask::Limit;
+use crate::error::NoAnswer;
 use crate::plan::End;
 use crate::watch::capture::Capture;
 use crate::watch::meter::Meter;
@@ -106,11 +107,7 @@ impl Router {
         if let Some(meter) = &self.meter {
             edges.iter_mut().enumerate().for_each(|(e, edge)| edge.bytes = Some(meter.bytes(e)));
         }
-        for worker in 0..self.handles.len() {
-            for shortcut in self.call(worker, shortcuts)? {
-                add(&mut edges, &shortcut);
-            }
-        }
+        self.call_all(shortcuts)?.iter().flatten().for_each(|shortcut| add(&mut edges, shortcut));
         Ok(edges)
     }
 
@@ -120,10 +117,11 @@ impl Router {
     /// A worker does not answer.
     pub fn capture(&self, edges: &[usize], most_bytes: usize) -> Result<Capture, NoAnswer> {
         let (capture, copier, interest) = Capture::new(most_bytes);
-        for (number, &edge) in edges.iter().enumerate() {
+        let tap = |(number, &edge): (usize, &usize)| {
             let look = Look::Copy(copier.clone().of(number));
-            self.tap(edge, Tap { interest: interest.clone(), look })?;
-        }
+            (edge, Tap { interest: interest.clone(), look })
+        };
+        self.tap(edges.iter().enumerate().map(tap))?;
         Ok(capture)
     }
 
@@ -136,24 +134,30 @@ impl Router {
         self.meter = None;
         if on {
             let (meter, metered, interest) = Meter::new(self.plan.edges.len());
-            for edge in 0..self.plan.edges.len() {
+            let tap = |edge| {
                 let look = Look::Measure(metered.clone().of(edge));
-                self.tap(edge, Tap { interest: interest.clone(), look })?;
-            }
+                (edge, Tap { interest: interest.clone(), look })
+            };
+            self.tap((0..self.plan.edges.len()).map(tap))?;
             self.meter = Some(meter);
         }
         Ok(())
     }
 
-    /// Puts a tap on an edge, on every worker that has it.
-    fn tap(&self, edge: usize, tap: Tap) -> Result<(), NoAnswer> {
-        let Some(&(from, to)) = self.plan.edges.get(edge) else { return Ok(()) };
-        let pulled = self.pulled(to);
-        let (element, port) = if pulled { to } else { from };
-        for &place in self.index.get(self.plan.elements[element].name.as_str()).into_iter().flatten() {
-            let tap = tap.clone();
-            self.call(place.worker, move |w| w.core.tap(place.node, port, pulled, tap))?;
+    /// Puts taps on edges, on every worker that has them.
+    fn tap(&self, taps: impl Iterator<Item = (usize, Tap)>) -> Result<(), NoAnswer> {
+        let mut calls = Vec::new();
+        for (edge, tap) in taps {
+            let Some(&(from, to)) = self.plan.edges.get(edge) else { continue };
+            let pulled = self.pulled(to);
+            let (element, port) = if pulled { to } else { from };
+            for &place in self.index.get(self.plan.elements[element].name.as_str()).into_iter().flatten() {
+                let tap = tap.clone();
+                let put = move |w: &mut Worker| w.core.tap(place.node, port, pulled, tap);
+                calls.push((place.worker, put));
+            }
         }
+        self.call_each(Limit::new(), calls.into_iter())?;
         Ok(())
     }
 
@@ -169,7 +173,7 @@ impl Router {
         self.traced = first + packets - 1;
         let (trace, tracer) = Trace::new(filter, first..=self.traced);
         let start = start.and_then(|e| self.plan.edges.get(e)).map(|&(from, _)| from);
-        for worker in 0..self.handles.len() {
+        let follow = |worker| {
             let mut tracer = tracer.clone();
             if let Some((element, port)) = start {
                 let places = self.index.get(self.plan.elements[element].name.as_str());
@@ -177,8 +181,9 @@ impl Router {
                 // Elsewhere only those are followed that come from there.
                 tracer.start = Some((place.map_or(usize::MAX, |p| p.node), port));
             }
-            self.call(worker, move |w| w.core.follow(tracer))?;
-        }
+            (worker, move |w: &mut Worker| w.core.follow(tracer))
+        };
+        self.call_each(Limit::new(), (0..self.handles.len()).map(follow))?;
         Ok(trace)
     }
 

@@ -2,10 +2,11 @@
 //! do, and counting it as theirs.
 
 use super::Router;
+use super::ask::Limit;
 use crate::counters::Counter;
-use crate::handler::NoAnswer;
+use crate::driver::{Command, Driver};
+use crate::error::NoAnswer;
 use crate::ir::{Entry, Program};
-use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,9 @@ impl Router {
     /// If its worker does not answer.
     pub fn lower(&self, element: &str) -> Result<Option<Program>, NoAnswer> {
         let Some(&place) = self.index.get(element).and_then(|places| places.first()) else { return Ok(None) };
-        self.call(place.worker, move |w| w.core.nodes.get(place.node)?.element.as_ref()?.lower())
+        self.call(place.worker, Limit::new(), move |w| {
+            w.core.nodes.get(place.node)?.element.as_ref()?.lower()
+        })
     }
 
     /// All that the tables of an element have now, by number; `None` for one that cannot be copied.
@@ -38,7 +41,7 @@ impl Router {
         let Some(&place) = self.index.get(element).and_then(|places| places.first()) else {
             return Ok(Vec::new());
         };
-        self.call(place.worker, move |w| {
+        self.call(place.worker, Limit::new(), move |w| {
             w.core.clock.touch();
             let now_ns = w.core.clock.now_ns();
             let program = w.core.nodes.get(place.node).and_then(|node| node.element.as_ref()?.lower());
@@ -67,18 +70,23 @@ impl Router {
                 by_worker.entry(line.worker).or_default().push(sum);
             }
         }
-        let (mut left, mut missing) = (Vec::new(), None);
-        for (worker, sums) in by_worker {
+        let limit = Limit::new();
+        let ask = |(worker, sums): (usize, Vec<(Option<usize>, Counter, u64)>)| {
             // A worker that was stuck may find later what it was asked for: then it is too late.
             let is_done = Arc::new(AtomicBool::new(false));
             let (done, to_add) = (is_done.clone(), sums.clone());
-            let add = move |w: &mut Worker| {
+            let add = move |Driver { worker, .. }: &mut Driver| {
                 if !done.swap(true, Ordering::AcqRel) {
-                    w.core.clock.touch();
-                    to_add.iter().for_each(|(node, to, n)| w.core.add(*node, to, *n));
+                    worker.core.clock.touch();
+                    to_add.iter().for_each(|(node, to, n)| worker.core.add(*node, to, *n));
                 }
             };
-            if let Err(error) = self.call(worker, add)
+            (self.ask(Command::Call, worker, add), is_done, sums)
+        };
+        let asked: Vec<_> = by_worker.into_iter().map(ask).collect();
+        let (mut left, mut missing) = (Vec::new(), None);
+        for (asked, is_done, sums) in asked {
+            if let Err(error) = asked.and_then(|asked| asked.wait(limit))
                 && !is_done.swap(true, Ordering::AcqRel)
             {
                 left.extend(sums.into_iter().map(|(_, counter, n)| (counter, n)));
@@ -94,7 +102,7 @@ impl Router {
     /// # Errors
     /// If a worker does not answer.
     pub fn written(&self) -> Result<u64, NoAnswer> {
-        (0..self.handles.len()).map(|worker| self.call(worker, |w| w.core.written)).sum()
+        Ok(self.call_all(|w| w.core.written)?.into_iter().sum())
     }
 
     /// Whether somebody captures, traces or measures packets: they see only those that come by the graph.
@@ -102,10 +110,6 @@ impl Router {
     /// # Errors
     /// If a worker does not answer.
     pub fn is_watched(&self) -> Result<bool, NoAnswer> {
-        let mut watched = false;
-        for worker in 0..self.handles.len() {
-            watched |= self.call(worker, |w| w.core.watched)?;
-        }
-        Ok(watched)
+        Ok(self.call_all(|w| w.core.watched)?.contains(&true))
     }
 }

@@ -1,12 +1,15 @@
 //! Reading and writing the handlers of elements: where they can be answered without a worker, there.
 
 use super::Router;
+use super::ask::Limit;
+use crate::access::Access;
 use crate::driver::{Command, Driver};
-use crate::element::ControlSide;
+use crate::element::{ControlSide, Pieces};
+use crate::error::NoAnswer;
 use crate::handler::{self, Answer, HandlerError};
 use crate::measure::Across;
 use crate::node::Place;
-use crate::spec::{Access, HandlerDoc};
+use crate::spec::HandlerDoc;
 use crate::worker::Worker;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -29,28 +32,32 @@ impl Router {
         {
             return value.map_err(HandlerError::Failed);
         }
+        let places = self.places(element)?;
+        let ask = |place: &Place| {
+            let (node, name, arg) = (place.node, name.to_owned(), arg.to_owned());
+            (place.worker, move |w: &mut Worker| handler::ask(&mut w.core, node, &name, &arg))
+        };
+        let answers = self.call_each(Limit::new(), places.iter().map(ask))?;
         let mut values = Vec::new();
-        for place in self.places(element)? {
-            values.push(self.read_at(place, name, arg)?);
+        for (place, answer) in places.iter().zip(answers) {
+            values.push(match answer? {
+                Answer::Text(text) => text,
+                Answer::Pieces(pieces) => self.read_on(*place, pieces)?,
+            });
         }
         Ok(declared.map_or(Across::First, |h| h.across).combine(values))
     }
 
-    /// Reads a handler of the element at `place`: what is long in pieces, between which its worker takes steps.
-    fn read_at(&self, place: Place, name: &str, arg: &str) -> Result<String, HandlerError> {
-        let (name, arg) = (name.to_owned(), arg.to_owned());
-        let ask = move |w: &mut Worker| handler::ask(&mut w.core, place.node, &name, &arg);
-        let mut pieces = match self.call(place.worker, ask)?? {
-            Answer::Text(text) => return Ok(text),
-            Answer::Pieces(pieces) => pieces,
-        };
+    /// Reads what is long in pieces, between which the worker of the element at `place` takes steps. The time limit is one
+    /// for each piece: a worker that goes on is not stuck.
+    fn read_on(&self, place: Place, mut pieces: Box<dyn Pieces>) -> Result<String, NoAnswer> {
         loop {
             let go_on = move |driver: &mut Driver| {
                 let more = handler::go_on(&mut driver.worker.core, place.node, &mut *pieces);
                 (more, pieces)
             };
             let more;
-            (more, pieces) = self.call_by(Command::Piece, place.worker, go_on)?;
+            (more, pieces) = self.ask(Command::Piece, place.worker, go_on)?.wait(Limit::new())?;
             if !more {
                 return Ok(pieces.text());
             }
@@ -69,6 +76,7 @@ impl Router {
         {
             return done.map_err(HandlerError::Failed);
         }
+        let limit = Limit::new();
         for place in self.places(element)? {
             let (name, value) = (name.to_owned(), value.to_owned());
             let tell = move |w: &mut Worker| {
@@ -76,7 +84,7 @@ impl Router {
                 (done, std::mem::take(&mut w.core.disposed))
             };
             // The second is dropped here, and takes the worker no time.
-            let (done, _) = self.call(place.worker, tell)?;
+            let (done, _) = self.call(place.worker, limit, tell)?;
             done?;
         }
         Ok(())
@@ -91,7 +99,8 @@ impl Router {
         let first = self.places(element)?.into_iter().next().filter(|_| !private);
         let Some(place) = first else { return Ok(None) };
         let name = name.to_owned();
-        Ok(self.call(place.worker, move |w| handler::access(&w.core, place.node, &name))?)
+        let access = move |w: &mut Worker| handler::access(&w.core, place.node, &name);
+        Ok(self.call(place.worker, Limit::new(), access)?)
     }
 
     /// The declaration of a handler.

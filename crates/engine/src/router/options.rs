@@ -2,8 +2,8 @@
 
 use crate::conf::{Defaults, Persistent};
 use crate::driver::OnFailure;
+use crate::error::NoAnswer;
 use crate::globals::Globals;
-use crate::handler::NoAnswer;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
 use crate::said::ElementError;
 use crate::spin::SpinTime;

@@ -6,23 +6,26 @@
 //! Then it is decided, and each worker puts its part in place by itself ([`crate::exchange`]): elements take the state of
 //! their predecessors, counters and time go on, and what cannot be undone is done ([`crate::Element::commit`]). Only workers
 //! between which state moves stop together ([`super::heirs`]), lend their graphs and get the next ones back. What follows is
-//! done while all run: the directory of the counters, and dropping the old graph.
+//! done while all run: the directory of the counters, and dropping the old graph. No worker drops a graph: it may hold a
+//! million flows.
 
+use super::ask::Limit;
 use super::heirs::Keys;
-use super::{ANSWER, Router, StartError, build};
+use super::{Router, StartError, build};
 use crate::assemble::Assembly;
 use crate::core::Core;
 use crate::counters::Kept;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver};
-use crate::exchange::{Decision, Next, Pending, Replaced, register};
-use crate::handler::NoAnswer;
+use crate::error::NoAnswer;
+use crate::exchange::{Back, Decision, Next, Pending, Replaced, register};
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A worker's graph on loan.
@@ -46,7 +49,7 @@ impl Drop for Parked {
 }
 
 /// A worker that has been asked to lend its graph.
-struct Asked {
+struct Lending {
     number: usize,
     loan: Loan,
     lent: Receiver<()>,
@@ -54,11 +57,11 @@ struct Asked {
     stood_still: Receiver<Duration>,
 }
 
-impl Asked {
+impl Lending {
     #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
-    fn wait(self) -> Result<Parked, NoAnswer> {
-        let Asked { number, loan, lent, unpark, stood_still } = self;
-        lent.recv_timeout(ANSWER).map_err(|_| NoAnswer(number))?;
+    fn wait(self, limit: Limit) -> Result<Parked, NoAnswer> {
+        let Lending { number, loan, lent, unpark, stood_still } = self;
+        lent.recv_timeout(limit.left()).map_err(|_| NoAnswer(number))?;
         let worker = loan.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(Parked { worker, loan, unpark, stood_still })
     }
@@ -82,7 +85,7 @@ impl Router {
     pub fn swap(&mut self, plan: Plan) -> Result<(), StartError> {
         let doorbells: Vec<Arc<Doorbell>> = self.handles.iter().map(|h| h.doorbell.clone()).collect();
         // Time goes on: elements find the clock that runs.
-        let clock = self.call(0, |w| w.core.clock.clone())?;
+        let clock = self.call(0, Limit::new(), |w| w.core.clock.clone())?;
         let mut assembly = build(&self.library, &plan, &self.options, &doorbells, clock)?;
         let manager = super::manager(&assembly.cores);
         let keys = Keys::of(&mut assembly.cores);
@@ -95,16 +98,16 @@ impl Router {
         let stays = |element: &str| class(&self.plan, element) == class(&plan, element);
         kept.note(&self.env.counters, stays, |element| class(&self.plan, element));
         self.stood_still = vec![Duration::ZERO; self.handles.len()];
-        for Replaced { worker, stood_still } in replaced {
+        let lost = replaced.iter().filter_map(|Replaced { worker, stood_still }| {
             let number = worker.core.worker;
-            self.stood_still[number] = stood_still;
+            self.stood_still[number] = *stood_still;
             // Only now, when nobody sends anything more to any of its elements.
             let lost = worker.held() as u64;
-            if lost > 0 {
-                // A worker that has ended since then is told by itself.
-                let _ = self.call(number, move |w| w.core.swapped.add(lost));
-            }
-        }
+            (lost > 0).then_some((number, move |w: &mut Worker| w.core.swapped.add(lost)))
+        });
+        let lost: Vec<_> = lost.collect();
+        // A worker that has ended since then is told by itself.
+        let _ = self.call_each(Limit::new(), lost.into_iter());
         let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         (self.plan, self.index, self.names, self.keys) = (plan, index, names, keys);
         (self.meter, self.manager, self.kept) = (None, manager, kept);
@@ -145,37 +148,43 @@ impl Router {
     /// Gives the workers their graphs and has them put in place, on those that stop `together` with each other's states. The
     /// answer is what they had before; after an error all still have it.
     fn exchange(&self, nexts: Vec<Next>, together: &BTreeSet<usize>) -> Result<Vec<Replaced>, NoAnswer> {
-        let decision = Decision::default();
-        let (replaced, taken) = mpsc::channel();
+        let (decision, limit) = (Decision::default(), Limit::new());
+        let (back, given_back) = mpsc::channel();
         let (joint, single): (Vec<_>, Vec<_>) =
             nexts.into_iter().partition(|next| together.contains(&next.core.worker));
         let numbers: Vec<usize> = single.iter().map(|next| next.core.worker).collect();
         let hand_out = |next: Next| {
-            let (number, decision, replaced) = (next.core.worker, decision.clone(), replaced.clone());
-            let pending = Pending { next, decision, replaced };
+            let (number, decision, back) = (next.core.worker, decision.clone(), back.clone());
+            let pending = Pending { next, decision, back };
             let give = move |driver: &mut Driver| driver.pending = Some(pending);
-            self.call_by(Command::Call, number, give)
+            self.ask(Command::Call, number, give)?.wait(limit)
         };
         let handed_out = single.into_iter().try_for_each(hand_out);
-        let parked = handed_out.and_then(|()| self.park_all(together)).inspect_err(|_| {
-            // Those that have theirs give them back; one that was too late throws it away.
-            for &number in &numbers {
-                let _ = self.send(number, Command::Call(Box::new(|driver| drop(driver.pending.take()))));
-            }
-            decision.give_up();
-        })?;
-        decision.put_in_place();
+        let parked = handed_out.and_then(|()| self.park_all(together, limit));
+        match &parked {
+            Ok(_) => decision.put_in_place(),
+            Err(_) => decision.give_up(),
+        }
         for &number in &numbers {
             // It may be asleep; one that has ended is told by itself.
             let _ = self.send(number, Command::Call(Box::new(|_| ())));
         }
-        drop(replaced);
-        let mut all = replace_together(parked, joint);
-        for _ in &numbers {
-            match taken.recv_timeout(ANSWER) {
-                Ok(one) => all.push(one),
-                Err(_) => log::error!("a worker does not answer, and still has the graph that was replaced"),
+        drop(back);
+        let parked = match parked {
+            Ok(parked) => parked,
+            Err(stuck) => {
+                drop_late(given_back);
+                return Err(stuck);
             }
+        };
+        // What has been decided has its own time: a worker that took long until now may put its graph in place all the same.
+        let limit = Limit::new();
+        let mut all = replace_together(parked, joint, limit);
+        let given = numbers.iter().map_while(|_| given_back.recv_timeout(limit.left()).ok());
+        all.extend(given.filter_map(Back::replaced));
+        if all.len() < self.handles.len() {
+            log::error!("a worker does not answer, and still has the graph that was replaced");
+            drop_late(given_back);
         }
         // What was sent by a ring that is no more may have rung at who had its other end before.
         self.handles.iter().for_each(|handle| handle.doorbell.wake());
@@ -183,17 +192,17 @@ impl Router {
     }
 
     /// Takes the graphs of these workers, which then wait; of none if one of them does not answer.
-    fn park_all(&self, workers: &BTreeSet<usize>) -> Result<Vec<Parked>, NoAnswer> {
+    fn park_all(&self, workers: &BTreeSet<usize>, limit: Limit) -> Result<Vec<Parked>, NoAnswer> {
         // A worker that is stuck is found while the others still run.
-        workers.iter().try_for_each(|&worker| self.call(worker, |_| ()))?;
+        self.call_each(limit, workers.iter().map(|&worker| (worker, |_: &mut Worker| ())))?;
         // All are asked before one is waited for, so that none stands still for as long as the others take in turn.
-        let asked: Vec<Asked> =
+        let asked: Vec<Lending> =
             workers.iter().map(|&worker| self.ask_to_park(worker)).collect::<Result<_, _>>()?;
-        asked.into_iter().map(Asked::wait).collect()
+        asked.into_iter().map(|lending| lending.wait(limit)).collect()
     }
 
     #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
-    fn ask_to_park(&self, number: usize) -> Result<Asked, NoAnswer> {
+    fn ask_to_park(&self, number: usize) -> Result<Lending, NoAnswer> {
         let (lend, lent) = mpsc::channel();
         let (unpark, another) = mpsc::channel::<Worker>();
         let (tell, stood_still) = mpsc::channel();
@@ -215,12 +224,20 @@ impl Router {
             let _ = tell.send(begin.elapsed());
         };
         self.send(number, Command::Call(Box::new(exchange)))?;
-        Ok(Asked { number, loan, lent, unpark, stood_still })
+        Ok(Lending { number, loan, lent, unpark, stood_still })
+    }
+}
+
+/// Drops graphs as they come back too late or unused, on a thread of its own, which ends with the last that may come.
+fn drop_late(graphs: Receiver<Back>) {
+    let thread = thread::Builder::new().name("late-graphs".to_owned());
+    if let Err(e) = thread.spawn(move || graphs.into_iter().for_each(drop)) {
+        log::warn!("no thread for graphs that are not used, and workers drop them: {e}");
     }
 }
 
 /// Replaces the graphs of workers that wait, between which states may move.
-fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>) -> Vec<Replaced> {
+fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>, limit: Limit) -> Vec<Replaced> {
     let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
     nexts.iter_mut().zip(&old).for_each(|(next, old)| next.go_on_from(old));
     nexts.iter_mut().for_each(|next| next.inherit(&mut old));
@@ -232,14 +249,15 @@ fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>) -> Vec<Replac
         let _ = parked.unpark.send(next.commit(&mut old));
         gone.push(old);
     }
-    let times = parked.iter().map(|p| p.stood_still.recv_timeout(ANSWER).unwrap_or_default());
+    let times = parked.iter().map(|p| p.stood_still.recv_timeout(limit.left()).unwrap_or_default());
     gone.into_iter().zip(times).map(|(worker, stood_still)| Replaced { worker, stood_still }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Library, Spec, reads, writes};
+    use crate::library::Library;
+    use crate::spec::{Spec, reads, writes};
     use crate::{Cx, Element, Error, Options, Run};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
@@ -310,7 +328,7 @@ mod tests {
         router.resume();
         runs_on(&router, 0);
         let before = runs(&router);
-        drop(router.ask_to_park(0).unwrap().wait().unwrap());
+        drop(router.ask_to_park(0).unwrap().wait(Limit::new()).unwrap());
         runs_on(&router, before);
 
         // Asked while it is stuck, it finds out too late that nobody waits any more.
@@ -318,7 +336,7 @@ mod tests {
         while !AT_GATE.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
-        assert!(router.ask_to_park(0).unwrap().wait().is_err());
+        assert!(router.ask_to_park(0).unwrap().wait(Limit::new()).is_err());
         GATE.store(true, Ordering::Relaxed);
         runs_on(&router, before);
     }

@@ -18,7 +18,7 @@ use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Capabilities, Port, Queue, Rx, Tx};
 use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
-use causeway_packet::{BATCH, Batch, Packet, Receiver};
+use causeway_packet::{BATCH, Batch, Packet, Receiver, pool};
 use counts::{Lost, RxStatistics, TxStatistics, rx, tx};
 use entry::{entry, word};
 use std::io;
@@ -36,6 +36,8 @@ const TP_STATUS_USER: u32 = 1;
 /// run for `BLOCKS * RETIRE_MS` milliseconds loses packets, however few they are.
 const BLOCK_SIZE: usize = 1 << 15;
 const BLOCKS: usize = 256;
+/// Room in a block for what the kernel writes before a packet: the block's header, the packet's, and the link layer's.
+const BEFORE_PACKET: u32 = 256;
 /// Time after which a block that is not full is handed over.
 const RETIRE_MS: u32 = 1;
 
@@ -164,7 +166,7 @@ impl PacketRx {
                 self.counts.add(rx::BYTES, packet.len() as u64);
                 self.counts.add(rx::UNFINISHED, u64::from(entry.unfinished));
             }
-            None if entry.data.len() + 4 > causeway_packet::pool::config().frame_size as usize => {
+            None if entry.data.len() + 4 > pool::config().frame_size as usize => {
                 self.counts.add(rx::TOO_LONG, 1);
             }
             None => self.counts.add(rx::POOL_EMPTY, 1),
@@ -268,7 +270,7 @@ impl Tx for PacketTx {
 /// One line each, with what to do: missing privileges, no such interface, an MTU too large for the pool's frames.
 pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
     let interface = Interface::open(name)?;
-    interface.check_mtu(Packet::HEADROOM as u32)?;
+    interface.check_mtu(headroom(), pool::MOST_FRAME)?;
     let fd =
         ring_socket(&interface).map_err(|e| Error::system(format!("{name}: open a packet socket"), e))?;
     let ring = RxRing::map(&fd).map_err(|e| Error::system(format!("{name}: map the receive ring"), e))?;
@@ -329,12 +331,19 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Bytes of a frame that are not the packet's: the usual headroom, and where blocks of the ring are no longer than frames
+/// what the kernel writes before a packet there.
+fn headroom() -> u32 {
+    let longer = pool::config().frame_size + BEFORE_PACKET;
+    longer.saturating_sub(BLOCK_SIZE as u32).max(Packet::HEADROOM as u32)
+}
+
 /// A packet socket with its ring, not yet bound.
 fn ring_socket(interface: &Interface) -> io::Result<OwnedFd> {
     let fd = socket()?;
     set_option(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, &TPACKET_V3)?;
     set_option(&fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
-    let frame_size = (interface.mtu + 256).next_power_of_two().max(2048);
+    let frame_size = (interface.mtu + BEFORE_PACKET).next_power_of_two().max(2048);
     let request = Request {
         block_size: BLOCK_SIZE as u32,
         block_count: BLOCKS as u32,

@@ -69,6 +69,20 @@ impl Default for Options {
     }
 }
 
+/// Most bytes of a frame: the kernel takes no longer pieces of a UMEM than its pages.
+const MOST_FRAME: u32 = 4_096;
+
+/// Whether the pool's frames, of so many bytes, can be those of a socket of AF_XDP.
+fn check_frame_size(name: &str, bytes: u32) -> Result<()> {
+    if bytes <= MOST_FRAME {
+        return Ok(());
+    }
+    let what =
+        format!("{name}: AF_XDP takes frames of at most {MOST_FRAME} bytes, and the pool's have {bytes}");
+    let help = format!("run with `--frame-size {MOST_FRAME}`, or have the port opened by METHOD PACKET");
+    Err(Error::new(ErrorKind::Unsupported, what).help(help))
+}
+
 /// Opens the interface `name` of the calling thread's network namespace behind `front`.
 ///
 /// # Errors
@@ -81,9 +95,10 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
         let help = "run without --no-recycling, or have the port opened by METHOD PACKET";
         return Err(Error::new(ErrorKind::Unsupported, what).help(help));
     }
+    check_frame_size(name, pool::config().frame_size)?;
     if options.take == Take::All {
         // Who owns the interface expects all its frames; in transit the kernel takes those that do not fit.
-        interface.check_mtu(XDP_HEADROOM)?;
+        interface.check_mtu(XDP_HEADROOM, MOST_FRAME)?;
     }
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     // Before the program is attached: some drivers refuse one while they merge frames.
