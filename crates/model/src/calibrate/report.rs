@@ -37,12 +37,18 @@ impl Calibration {
                 .iter()
                 .map(|(what, part)| format!("{what} {:.0} %", part * 100.0))
                 .collect();
+            let measured = point
+                .together
+                .map(|frames| format!(" (half of those of the laboratory with {frames:.0} or more)"));
             format!(
-                "  {}, {} bytes, {}: {}; {:.1} frames a turn, woken {:.0} times a second, {:.0} frames/s find no room",
+                "  {}, {} bytes, {}: {}; a frame is handed over with {:.1}{}, {:.1} frames a turn, woken {:.0} times a second, \
+                 {:.0} frames/s find no room",
                 one.name,
                 point.bytes,
                 place(point),
                 parts.join(", "),
+                point.outcome.together,
+                measured.unwrap_or_default(),
                 point.outcome.turn,
                 point.outcome.wakes,
                 point.outcome.lost_fps

@@ -7,8 +7,16 @@ use std::sync::OnceLock;
 
 const LENGTHS: [u32; 4] = [64, 256, 1_024, 1_518];
 const PARTS: [u32; 4] = [20, 40, 60, 80];
-const TAKES: [(&str, f64); 3] = [("system call", 250e3), ("copy of 1514 bytes", 40e3), ("wake-up", 20e6)];
+const TAKES: [(&str, f64); 5] = [
+    ("system call", 250e3),
+    ("copy of 1514 bytes", 40e3),
+    ("wake-up", 20e6),
+    ("interrupt of the clock", 6e6),
+    ("pause of a thread", 4e6),
+];
 const RECEIVE_NS: f64 = 350.0;
+/// The receiver pauses so often for each frame.
+const PAUSES: f64 = 0.01;
 const HOW: How = How { seed: 1, followed: Some(3) };
 /// Chance there is another than in the model.
 const SEED: u64 = 7;
@@ -20,6 +28,13 @@ fn beds() -> [(&'static str, BedValues); 2] {
         (bed.tester.call.value, bed.tester.look.value) = (250_000, 500_000);
         bed.tester.receive.value = (RECEIVE_NS * 1e3) as u64;
         (bed.tester.send.value, bed.tester.byte.value) = (1_100_000, 210);
+        (bed.tester.interrupt.value, bed.tester.rouse.value) = (6_000_000, 4_000_000);
+        (bed.tester.single.value, bed.tester.single_byte.value) = (1_400_000, 500);
+        bed.tester.many_call.value = 12_000_000;
+        if bed.device.many.value > 1 {
+            bed.device.single.value = 1_400_000 + 500 * 64 - (1_100_000 + 210 * 64);
+            bed.device.many_call.value = 12_000_000;
+        }
         let DeviceValues { wake, turn, frame, byte, .. } = &mut bed.device;
         let known = if name == "kernel" {
             [9_000_000, 900_000, 2_600_000, 400]
@@ -69,7 +84,19 @@ fn laboratory(beds: &[(&str, BedValues)]) -> Document {
             .series
             .push(series(format!("{name}/saturation forwarding rate"), of(|one| one.forwarded_fps)));
         document.series.push(series(format!("{name}/rate of the tester"), of(|one| one.offered_fps)));
-        document.series.push(series(format!("{name}/time to receive"), of(|_| RECEIVE_NS)));
+        let receive_ns = |_: &Outcome| RECEIVE_NS + PAUSES * TAKES[4].1 / 1e3;
+        document.series.push(series(format!("{name}/time to receive"), of(receive_ns)));
+        document.series.push(series(format!("{name}/pauses of receiving"), of(|_| PAUSES)));
+        for bytes in LENGTHS {
+            let each = |[frame, byte]: [u64; 2]| (frame + byte * u64::from(bytes)) as f64 / 1e3;
+            let t = &bed.tester;
+            let single = each([t.single.value, t.single_byte.value]);
+            let many = each([t.send.value, t.byte.value]);
+            let call = t.call.value as f64 / 1e3;
+            let of_many = |frames: f64| call + t.many_call.value as f64 / 1e3 + frames * many;
+            let times = vec![(8, call + 8.0 * single), (16, of_many(16.0)), (32, of_many(32.0))];
+            document.series.push(series(format!("{name}/{bytes} bytes/time to hand over"), times));
+        }
         for (bytes, one) in &full {
             let at = PARTS.map(|part| {
                 let load_fps = one.forwarded_fps * f64::from(part) / 100.0;

@@ -15,6 +15,9 @@ fn by_hand(device: &str) -> BedValues {
     let (t, d) = (&mut values.tester, &mut values.device);
     (t.call.value, t.look.value, t.send.value, t.byte.value) = (US, US, 2 * US, 0);
     (t.together.value, t.receive.value, t.pause.value) = (500, US, 10 * US);
+    (t.single.value, t.single_byte.value, t.many_call.value) = (2 * US, 0, 0);
+    (t.interrupt.value, t.rouse.value) = (0, 0);
+    (d.single.value, d.many_call.value) = (0, 0);
     (d.wake.value, d.turn.value, d.frame.value, d.byte.value) = (5 * US, US, 2 * US, 0);
     d.together.value = 500;
     (t.vary.value, d.vary.value) = (0, 0);
@@ -67,7 +70,7 @@ fn a_worker_looks_out_for_frames_that_come_soon() {
     assert_eq!((soon.inside_us[0], soon.wakes), (6.5, 0.0));
     let seldom = run(&values, &trial(5e3));
     assert_eq!((seldom.inside_us[0], seldom.wakes), (11.0, 5e3));
-    let looks_out = |outcome: &Outcome| outcome.parts[4].1;
+    let looks_out = |outcome: &Outcome| outcome.parts[5].1;
     assert!(looks_out(&soon) > 0.8 && looks_out(&seldom) < 0.1, "{soon:?} {seldom:?}");
 }
 
@@ -91,7 +94,7 @@ fn who_is_the_slower_says_what_is_forwarded() {
     let sent = (1e6 - slow.forwarded_fps) / (2.0 + 1.0 / 256.0);
     assert!((slow.offered_fps / sent - 1.0).abs() < 0.01, "{slow:?}");
     let [of_tester, of_device] =
-        [&slow.parts[..3], &slow.parts[3..]].map(|parts| parts.iter().map(|part| part.1).sum::<f64>());
+        [&slow.parts[..4], &slow.parts[4..]].map(|parts| parts.iter().map(|part| part.1).sum::<f64>());
     assert!((of_tester - 1.0).abs() < 0.01 && (of_device - 1.0).abs() < 0.01, "all of the time is told");
 }
 
