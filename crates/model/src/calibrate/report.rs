@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use causeway_results::chart::{Chart, Line, Plot, Scale, Value};
 use causeway_results::stats::median;
 use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 /// Quantities, their units, and how many of those one of a picture is.
@@ -240,13 +241,17 @@ fn curves(name: &str, points: &[&Point], [quantity, unit]: [&str; 2], which: usi
             repetitions: values(point),
             note: note(point).to_owned(),
         };
+        let mut measurements: Vec<Measurement> =
+            points.iter().map(at).filter(|one| !one.repetitions.is_empty()).collect();
+        // Where the tester is what limits it, a higher load than it sends is no higher one.
+        measurements.sort_by(|a, b| a.x.partial_cmp(&b.x).unwrap_or(Ordering::Equal));
         Series {
             name: format!("{name}, {}/{quantity}", source.name()),
             quantity: quantity.to_owned(),
             unit: unit.to_owned(),
             x: Some(axis(along)),
             baseline: None,
-            measurements: points.iter().map(at).filter(|one| !one.repetitions.is_empty()).collect(),
+            measurements,
         }
     })
 }

@@ -144,6 +144,17 @@ fn known_costs_are_found_again_and_all_other_points_predicted() {
             [&machine.bed[*name].tester, &known.tester].map(|t| [t.send.value, t.byte.value]);
         let [device, of_device] =
             [&machine.bed[*name].device, &known.device].map(|d| [d.frame.value, d.byte.value]);
+        let measured = |bed: &BedValues| {
+            let (t, d) = (&bed.tester, &bed.device);
+            let ways = [&t.single, &t.single_byte, &t.many_call, &d.single, &d.many_call];
+            ways.into_iter()
+                .chain([&t.receive, &t.interrupt, &t.rouse])
+                .map(|one| one.value)
+                .collect::<Vec<_>>()
+        };
+        for (found, known) in measured(&machine.bed[*name]).into_iter().zip(measured(known)) {
+            assert!(found.abs_diff(known) <= 1 + known / 100, "{name}: {found} instead of {known}");
+        }
         for (found, known) in of_tester.iter().chain(&device).zip(of_known.iter().chain(&of_device)) {
             let off = *found as f64 / *known as f64 - 1.0;
             assert!(off.abs() < 0.1, "{name}: {found} instead of {known}\n{}", calibration.text);
@@ -182,6 +193,10 @@ fn predictions_are_made_from_the_file_alone() {
         again.holds() && again.found.iter().flat_map(|one| &one.points).all(|point| point.counts),
         "nothing was calibrated"
     );
+    let outcomes = |calibration: &Calibration| -> Vec<Outcome> {
+        calibration.found.iter().flat_map(|one| &one.points).map(|point| point.outcome.clone()).collect()
+    };
+    assert_eq!(outcomes(&again), outcomes(&both().1), "the file has all that the run predicts from");
     // A device that takes twice as long for a frame forwards half.
     let machine = ThisMachine::parse(text, "mine.toml").expect("right");
     let frame = machine.bed["kernel"].device.frame.text();
@@ -223,7 +238,10 @@ fn what_has_two_modes_calibrates_nothing_and_is_promised_nothing() {
     // The tester fell behind once, and more often than not.
     change(&mut document, "kernel/256 bytes/limited by the tester", 2, vec![0.0, 1.0, 0.0, 0.0, 0.0]);
     change(&mut document, "kernel/256 bytes/limited by the tester", 3, vec![0.0, 1.0, 1.0, 1.0, 0.0]);
+    // So much so that it sent less than at 60 %.
+    change(&mut document, "kernel/256 bytes/offered load", 3, vec![1e3; 5]);
     let calibration = found(&document);
+    calibration.document().to_json().expect("loads rise in it");
     assert!(calibration.holds(), "{:#?}", calibration.lines());
     let kernel = &calibration.found[0];
     let at = |bytes, part| {
@@ -251,6 +269,13 @@ fn what_is_too_little_is_refused() {
     );
     document.series.iter_mut().for_each(|series| series.measurements.truncate(2));
     assert_eq!(refused(&document), "kernel: 2 lengths; two calibrate, and others are to be predicted");
+    let mut document = both().0.clone();
+    document.series.retain(|series| !series.name.contains("1518 bytes/time to hand over"));
+    assert!(
+        refused(&document).starts_with("kernel, 1518 bytes: how long hand-overs take is not there"),
+        "{}",
+        refused(&document)
+    );
     let none = Document::new(Run::default());
     let error = Calibration::of(&none, &TAKES, HOW).expect_err("refused").to_string();
     assert_eq!(error, "no device of these results was measured in rounds");

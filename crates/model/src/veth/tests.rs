@@ -98,6 +98,34 @@ fn who_is_the_slower_says_what_is_forwarded() {
     assert!((of_tester - 1.0).abs() < 0.01 && (of_device - 1.0).abs() < 0.01, "all of the time is told");
 }
 
+/// One is due each 5 us. The receiver's sleep ends at 10 us with an interrupt of 4 us; it takes what is there, and 4 us with its call
+/// before it sleeps again. What became due at 10 and at 15 us goes together at 18; without interrupt and pause each goes by itself.
+#[test]
+fn what_became_due_while_the_receiver_was_woken_goes_together() {
+    let mut values = by_hand("kernel");
+    values.tester.receive.value = 0;
+    let written = |values: &BedValues, frame| way(values, 200e3, frame)[0].clone();
+    assert_eq!(written(&values, 2), "11000 ns is written by the tester");
+    assert_eq!(written(&values, 3), "15000 ns is written by the tester");
+    (values.tester.interrupt.value, values.tester.rouse.value) = (4 * US, 3 * US);
+    assert_eq!([2, 3].map(|frame| written(&values, frame)), ["18000 ns is written by the tester"; 2]);
+    let outcome = run(&values, &trial(200e3));
+    assert!(outcome.together > 1.2 && outcome.parts[3].1 > 0.1, "{outcome:?}");
+}
+
+/// Alone: the tester's call and 3 us, 5 us until the device is awake, its turn, and 4 us. Where more is offered than is sent, turns of 64
+/// take 1 and 30 us, and 2 us for each frame.
+#[test]
+fn few_and_many_go_by_different_ways() {
+    let mut values = by_hand("causeway");
+    let (t, d) = (&mut values.tester, &mut values.device);
+    (t.single.value, t.send.value, t.many_call.value) = (3 * US, US, 20 * US);
+    (d.single.value, d.many_call.value) = (2 * US, 30 * US);
+    assert_eq!(run(&values, &trial(5e3)).inside_us[0], 14.0);
+    let full = run(&values, &Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) });
+    assert!((full.forwarded_fps / (64e6 / 159.0) - 1.0).abs() < 0.01, "{full:?}");
+}
+
 #[test]
 fn what_has_no_room_is_lost() {
     let mut values = by_hand("kernel");
