@@ -66,6 +66,8 @@ pub struct Point {
     pub counts: bool,
     /// Whether it was calibrated on.
     pub used: bool,
+    /// How many frames the tester handed over together there: half of all went with so many at least.
+    pub together: Option<f64>,
     /// What the simulation gave there.
     pub outcome: Outcome,
     /// Frames a second that it was given.
@@ -234,9 +236,20 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
         bed.tester.call = measured_by_itself(call, "by itself: a system call");
         bed.tester.look = measured_by_itself(2.0 * call, "by itself: two system calls");
     }
-    let receive_ps = device.receive_ns * NANOSECOND as f64;
-    bed.tester.receive =
-        measured_by_itself(receive_ps, "at full load: processor time of the thread that receives");
+    let [interrupt_ps, rouse_ps] = ["interrupt of the clock", "pause of a thread"].map(take);
+    if let Some(ps) = interrupt_ps {
+        bed.tester.interrupt = measured_by_itself(ps, "by itself: how long another thread stands still");
+    }
+    if let Some(ps) = rouse_ps {
+        bed.tester.rouse = measured_by_itself(ps, "by itself: processor time of a thread that sleeps");
+    }
+    let pauses_ps = device.pauses * rouse_ps.unwrap_or_default();
+    let receive_ps = (device.receive_ns * NANOSECOND as f64 - pauses_ps).max(0.0);
+    bed.tester.receive = measured_by_itself(
+        receive_ps,
+        "at full load: processor time of the thread that receives, without its pauses",
+    );
+    hand_over(&mut bed, chosen);
     if let Some(copy) = take("copy of 1514 bytes") {
         first(&mut bed.tester.byte, COPIES[0] * copy / 1_514.0);
         first(&mut bed.device.byte, COPIES[1] * copy / 1_514.0);
@@ -248,9 +261,33 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
     let ps = SECOND as f64;
     let bytes = f64::from(chosen.rates[0]);
     let [of_tester, of_device] = [&bed.tester.byte, &bed.device.byte].map(|byte| byte.value as f64 * bytes);
-    first(&mut bed.tester.send, (ps - forwarded * receive_ps) / sent - of_tester);
+    let pauses_ps = pauses_ps + device.pauses * interrupt_ps.unwrap_or_default();
+    first(&mut bed.tester.send, (ps - forwarded * (receive_ps + pauses_ps)) / sent - of_tester);
     first(&mut bed.device.frame, QUICKER * ps / forwarded - of_device);
     Ok(bed)
+}
+
+/// What handing frames over takes where few go together, and what many take beside their frames, as the tester found it. A device
+/// in user space sends by the same ways.
+fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
+    let ps = NANOSECOND as f64;
+    let [short, long] = chosen.hand_overs;
+    let call_ps = bed.tester.call.value as f64;
+    let [of_short, of_long] = [short, long].map(|one| one.single_ns() * ps - call_ps / measured::FEW);
+    let byte_ps = ((of_long - of_short) / f64::from(long.bytes - short.bytes)).max(0.0);
+    let [each_ns, call_ns] = short.many_ns();
+    let by_tester = "by the tester: hand-overs that nothing disturbed";
+    bed.tester.single_byte = measured_by_itself(byte_ps, by_tester);
+    bed.tester.single = measured_by_itself(of_short - byte_ps * f64::from(short.bytes), by_tester);
+    let many_call = measured_by_itself(call_ns * ps - call_ps, by_tester);
+    if bed.device.many.value > 1 {
+        bed.device.single = measured_by_itself(
+            of_short - each_ns * ps,
+            "as the tester's, where few go together less where many do",
+        );
+        bed.device.many_call = many_call.clone();
+    }
+    bed.tester.many_call = many_call;
 }
 
 impl Found {
@@ -269,25 +306,26 @@ impl Found {
             let used = chosen.is_some_and(|chosen| chosen.rates.contains(&full.bytes));
             let counts = has_one(measured::steady(&full.forwarded, &what)) && !used;
             let (bytes, measured) = (full.bytes, full.forwarded.clone());
-            points.push((bytes, None, measured, Vec::new(), counts, used, FULL_FPS));
+            points.push((bytes, None, measured, Vec::new(), None, counts, used, FULL_FPS));
         }
         for look in &device.looks {
-            let Look { bytes, part, load_fps, inside_us, late_us, .. } = look.clone();
+            let Look { bytes, part, load_fps, inside_us, late_us, together, .. } = look.clone();
             let used = chosen.is_some_and(|chosen| chosen.delays.contains(&(bytes, part)));
             let counts = has_one(look.one()) && !used && part <= LOAD_MOST;
-            points.push((bytes, Some(part), inside_us, late_us, counts, used, load_fps));
+            points.push((bytes, Some(part), inside_us, late_us, together, counts, used, load_fps));
         }
         let How { seed, followed } = how;
         let outcomes = parallel(&points, |&(bytes, .., load_fps)| {
             run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed, followed })
         });
-        let point = |((bytes, part, measured, late_us, counts, used, load_fps), outcome)| Point {
+        let point = |((bytes, part, measured, late_us, together, counts, used, load_fps), outcome)| Point {
             bytes,
             part,
             measured,
             late_us,
             counts,
             used,
+            together,
             outcome,
             load_fps,
         };

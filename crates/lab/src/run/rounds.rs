@@ -26,6 +26,8 @@ const WARM_FPS: f64 = 20e3;
 const WARM_PART: u64 = 4;
 /// Trials of the first round at a length, of which the median says what a device carries.
 const FIRST: usize = 3;
+/// Frames of hand-overs whose time is told: alone, by the ring of a port, and by a live run of the fewest and of twice as many.
+const HANDED_OVER: [u16; 4] = [1, 8, 16, 32];
 /// The percentile of delay beside the median.
 const LATE: f64 = 0.99;
 
@@ -176,7 +178,8 @@ impl Trials<'_, '_> {
         for (rest, what, value) in [
             ("saturation forwarding rate", ("forwarding rate", "frames/s"), outcome.forwarding_fps()),
             ("rate of the tester", ("offered rate", "frames/s"), outcome.offered_fps()),
-            ("time to receive", ("processor time", "ns"), self.tester.receiving_ns() as f64 / received),
+            ("time to receive", ("processor time", "ns"), self.tester.receiving().took_ns as f64 / received),
+            ("pauses of receiving", ("pauses", ""), self.tester.receiving().pauses as f64 / received),
         ] {
             let x = (axis("frame length", "bytes"), f64::from(at.bytes));
             findings.add(&format!("{}/{rest}", at.device), what, x, value, "");
@@ -188,8 +191,25 @@ impl Trials<'_, '_> {
         for part in parts {
             let outcome = self.trial(carried * f64::from(part) / 100.0)?;
             found(at, part, &outcome, findings);
+            self.handed_over(at, part, findings);
         }
         Ok(())
+    }
+
+    /// How the tester gave frames to the kernel in the last trial, at a part of what the device carries.
+    fn handed_over(&self, at: &At<'_>, part: u32, findings: &mut Findings<'_>) {
+        let hand_overs = self.tester.hand_overs();
+        let named = |what: &str| format!("{}/{} bytes/{what}", at.device, at.bytes);
+        if let Some(together) = hand_overs.together() {
+            let x = (axis("part of what it carries", "%"), f64::from(part));
+            findings.add(&named("handed over together"), ("frames", ""), x, together, "");
+        }
+        for frames in HANDED_OVER {
+            if let Some(ns) = hand_overs.takes_ns(frames) {
+                let x = (axis("frames", ""), f64::from(frames));
+                findings.add(&named("time to hand over"), ("time", "ns"), x, ns, "");
+            }
+        }
     }
 }
 
@@ -241,6 +261,8 @@ mod tests {
             ("kernel/saturation forwarding rate", [64.0, 1_518.0]),
             ("kernel/rate of the tester", [64.0, 1_518.0]),
             ("kernel/time to receive", [64.0, 1_518.0]),
+            ("kernel/pauses of receiving", [64.0, 1_518.0]),
+            ("kernel/64 bytes/handed over together", [20.0, 80.0]),
             ("kernel/64 bytes/offered load", [20.0, 80.0]),
             ("kernel/1518 bytes/median delay", [20.0, 80.0]),
         ] {

@@ -1,5 +1,6 @@
 //! Which frames are due, without a clock and without a port.
 
+use super::hand_over::HandOvers;
 use super::sending::Source;
 use crate::analyser::Sent;
 use crate::frame::{Seen, Tag, Template, look};
@@ -20,6 +21,7 @@ pub struct Generator<'a> {
     sent: Vec<Sent>,
     /// What the times in frames count from, in nanoseconds before the start.
     before_ns: u64,
+    hand_overs: HandOvers,
 }
 
 /// What a port sent.
@@ -30,6 +32,8 @@ pub struct Report {
     pub intended: u64,
     /// When sending ended, in nanoseconds from the start.
     pub last_ns: u64,
+    /// How it was given to the kernel.
+    pub hand_overs: HandOvers,
 }
 
 impl<'a> Generator<'a> {
@@ -46,7 +50,8 @@ impl<'a> Generator<'a> {
         let next_ns = timetable.next();
         let sent = vec![Sent::default(); plan.flows().len()];
         let order = plan.order(port);
-        Generator { templates, order, timetable, next_ns, trial, place: 0, sent, before_ns: 0 }
+        let hand_overs = HandOvers::with_room();
+        Generator { templates, order, timetable, next_ns, trial, place: 0, sent, before_ns: 0, hand_overs }
     }
 
     /// With times of the epoch in its frames, of which the start is so many nanoseconds: for a receiver that does not know it.
@@ -78,6 +83,11 @@ impl Source for Generator<'_> {
         None
     }
 
+    #[inline]
+    fn gone(&mut self, frames: usize, took_ns: u64) {
+        self.hand_overs.note(frames, took_ns);
+    }
+
     fn finish(mut self, left: &Batch, last_ns: u64) -> Report {
         let made: u64 = self.sent.iter().map(|sent| sent.frames).sum();
         for packet in left.iter() {
@@ -86,7 +96,7 @@ impl Source for Generator<'_> {
             }
         }
         let later = u64::from(self.next_ns.is_some()) + self.timetable.remaining();
-        Report { sent: self.sent, intended: made + later, last_ns }
+        Report { sent: self.sent, intended: made + later, last_ns, hand_overs: self.hand_overs }
     }
 }
 

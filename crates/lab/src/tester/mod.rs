@@ -12,6 +12,7 @@ mod alone;
 mod attached;
 mod counted;
 mod generator;
+mod hand_over;
 mod one_way;
 mod receiving;
 mod replay;
@@ -24,6 +25,7 @@ mod waiting;
 pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_bare, transmit_only};
 pub use attached::Attached;
 pub use counted::{Alone, Counting};
+pub use hand_over::HandOvers;
 pub use one_way::{TrialClock, one_way};
 pub use replay::{Capture, Timing, replay};
 pub use self_test::{SelfTest, Step, self_test};
@@ -114,7 +116,17 @@ pub struct Ports {
     manner: Manner,
     control: Control,
     trial: u16,
-    receiving_ns: u64,
+    receiving: Receiving,
+    hand_overs: HandOvers,
+}
+
+/// What receiving took in a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Receiving {
+    /// Processor time, nanoseconds.
+    pub took_ns: u64,
+    /// How often nothing was there, and it was slept.
+    pub pauses: u64,
 }
 
 /// Time since a trial began.
@@ -174,7 +186,8 @@ impl Ports {
             Ok(template)
         });
         let templates = templates.collect::<Result<_>>()?;
-        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0, receiving_ns: 0 })
+        let (receiving, hand_overs) = (Receiving::default(), HandOvers::default());
+        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0, receiving, hand_overs })
     }
 
     /// The flows, by the ports that they go from and to, in the order of the counts of an [`Analysis`]. Of a device that
@@ -196,9 +209,14 @@ impl Ports {
         }
     }
 
-    /// Processor time that receiving took in the last trial, of the ports to which frames were sent, in nanoseconds.
-    pub fn receiving_ns(&self) -> u64 {
-        self.receiving_ns
+    /// What receiving took in the last trial, of the ports to which frames were sent.
+    pub fn receiving(&self) -> Receiving {
+        self.receiving
+    }
+
+    /// How frames were given to the kernel in the last trial.
+    pub fn hand_overs(&self) -> &HandOvers {
+        &self.hand_overs
     }
 
     fn check(&mut self) -> Result<()> {
@@ -245,7 +263,8 @@ impl Ports {
         let (trial, flows) = (self.trial, self.plan.flows());
         let mut analysers: Vec<Analyser> =
             self.ports.iter().map(|_| Analyser::new(trial, flows.len())).collect();
-        let (ended, came, took_ns) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+        let (ended, came) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (took_ns, pauses) = (AtomicU64::new(0), AtomicU64::new(0));
         let interrupted = &*self.control.interrupted;
         let disturb = &mut self.control.disturb;
         let (traffic, plan, templates, manner) =
@@ -267,14 +286,15 @@ impl Ports {
                         send(&mut **tx, generator, Some(request.duration_ns()), since, interrupted)
                     }));
                 }
-                let (ended, came, took_ns) = (&ended, &came, &took_ns);
+                let (ended, came, took_ns, pauses) = (&ended, &came, &took_ns, &pauses);
                 let expected = comes_back && plan.flows().iter().any(|flow| flow.to == number);
                 let coming = Coming { stamped, expected, crowded };
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
                     let sort = |seen, _: &[u8]| at_home(seen, plan, number);
-                    receive(&mut **rx, coming, sort, analyser, since, ended, came);
+                    let waited = receive(&mut **rx, coming, sort, analyser, since, ended, came);
                     if expected {
+                        pauses.fetch_add(waited, Ordering::Relaxed);
                         took_ns.fetch_add(ns_of(ClockId::ThreadCPUTime), Ordering::Relaxed);
                     }
                 }));
@@ -296,11 +316,13 @@ impl Ports {
             sent.context("a thread of the tester failed")
         });
         let outcomes = outcomes?;
-        self.receiving_ns = took_ns.into_inner();
+        self.receiving = Receiving { took_ns: took_ns.into_inner(), pauses: pauses.into_inner() };
+        self.hand_overs = HandOvers::default();
         self.check()?;
         let mut sent = vec![Sent::default(); self.plan.flows().len()];
         let (mut intended, mut last_ns) = (0, 0);
-        for of in &outcomes {
+        for of in outcomes {
+            self.hand_overs.add(of.hand_overs);
             of.sent.iter().zip(&mut sent).filter(|(of, _)| of.frames > 0).for_each(|(of, all)| *all = *of);
             intended += of.intended;
             last_ns = last_ns.max(of.last_ns);

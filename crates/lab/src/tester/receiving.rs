@@ -39,7 +39,7 @@ impl Coming {
 }
 
 /// Receives until `ended` is set and nothing waits; `sort` is shown each frame and may take it for something else. `came`
-/// has how many test frames came so far.
+/// has how many test frames came so far. Returns how often nothing was there.
 pub fn receive(
     rx: &mut dyn Rx,
     coming: Coming,
@@ -48,16 +48,18 @@ pub fn receive(
     since: Since,
     ended: &AtomicBool,
     came: &AtomicU64,
-) {
+) -> u64 {
     let mut batch = Batch::new();
+    let mut pauses = 0;
     loop {
         // Looked at before the port: what came before the end is received.
         let last = ended.load(Ordering::Relaxed);
         let more = rx.poll(&mut batch, BATCH);
         if batch.is_empty() && !more {
             if last {
-                return;
+                return pauses;
             }
+            pauses += 1;
             coming.wait();
             continue;
         }

@@ -24,6 +24,11 @@ pub trait Source {
     /// that was not appended; `None`: there is none.
     fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64>;
 
+    /// So many frames were handed over at a time, which took so long since they were due to be written.
+    fn gone(&mut self, frames: usize, took_ns: u64) {
+        let _ = (frames, took_ns);
+    }
+
     /// Ends it at `last_ns`. What is in `left` was not sent after all.
     fn finish(self, left: &Batch, last_ns: u64) -> Self::Report;
 }
@@ -46,9 +51,11 @@ pub fn send<S: Source>(
             break;
         }
         if !batch.is_empty() {
+            let all = batch.len();
             tx.offer(&mut batch);
             tx.flush();
             last_ns = since.ns();
+            source.gone(all - batch.len(), last_ns.saturating_sub(now_ns));
             if !batch.is_empty() {
                 // The device is full; whoever empties it may need this processor.
                 std::thread::yield_now();

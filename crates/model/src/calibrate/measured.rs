@@ -15,6 +15,12 @@ const LIMITED: &str = "limited by the tester";
 const FORWARDED: &str = "/saturation forwarding rate";
 const SENT: &str = "/rate of the tester";
 const RECEIVING: &str = "/time to receive";
+/// How often the receiver paused for each frame of those, and what it takes to hand frames over, by how many go together.
+const PAUSES: &str = "/pauses of receiving";
+const HANDING_OVER: &str = "time to hand over";
+/// Numbers of frames that are handed over, of which these times tell what one takes: where few go together, and many.
+pub const FEW: f64 = 8.0;
+const MANY: [f64; 2] = [16.0, 32.0];
 /// Lengths below which nothing is left to predict.
 const LENGTHS: usize = 3;
 /// Percent of what a device carries from which on a second delay of the shortest frames calibrates.
@@ -46,6 +52,33 @@ pub struct Look {
     pub late_us: Vec<f64>,
     /// Whether the tester could not offer it, in half of the trials or more.
     pub limited: bool,
+    /// Half of all frames were handed over with so many at least.
+    pub together: Option<f64>,
+}
+
+/// What the tester takes to hand frames of a length over, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HandOver {
+    /// Length of frames.
+    pub bytes: u32,
+    /// A few of them.
+    pub few_ns: f64,
+    /// The fewest that are many, and twice as many.
+    pub many_ns: [f64; 2],
+}
+
+impl HandOver {
+    /// A frame where few go together, the system call included.
+    pub fn single_ns(&self) -> f64 {
+        self.few_ns / FEW
+    }
+
+    /// A frame where many go together, and what these take beside their frames.
+    pub fn many_ns(&self) -> [f64; 2] {
+        let [fewest, twice] = self.many_ns;
+        let each = ((twice - fewest) / (MANY[1] - MANY[0])).max(0.0);
+        [each, (fewest - each * MANY[0]).max(0.0)]
+    }
 }
 
 /// All of a device.
@@ -57,8 +90,12 @@ pub struct Measured {
     pub full: Vec<Full>,
     /// Times, by rising length and load.
     pub looks: Vec<Look>,
-    /// What the tester takes to receive a frame, nanoseconds.
+    /// What the tester takes to receive a frame, nanoseconds, with its pauses.
     pub receive_ns: f64,
+    /// Pauses for each frame then.
+    pub pauses: f64,
+    /// What it takes to hand frames over, by rising length, where it was seen often enough.
+    pub hand_overs: Vec<HandOver>,
 }
 
 /// The numbers that calibrate, and the points that they are of.
@@ -69,6 +106,8 @@ pub struct Chosen {
     pub rates: [u32; 2],
     /// Lengths and parts of delays.
     pub delays: [(u32, u32); 3],
+    /// Of the shortest and the longest frames.
+    pub hand_overs: [HandOver; 2],
 }
 
 /// Whether values are of two kinds: two groups of at least two with a gap between them that is like no other.
@@ -131,11 +170,23 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
                 inside_us: one.repetitions.clone(),
                 late_us: late.map(|late| late.repetitions).unwrap_or_default(),
                 limited: limited.is_some_and(|limited| limited >= 0.5),
+                together: of("handed over together").and_then(|all| median(&at(all, x)?.repetitions)),
             });
         }
     }
-    let times: Vec<f64> = values(RECEIVING)?.iter().filter_map(|one| median(&one.repetitions)).collect();
-    Some(Measured { name: name.to_owned(), full, looks, receive_ns: median(&times)? })
+    let hand_over = |bytes: u32| {
+        let all = values(&format!("/{bytes} bytes/{HANDING_OVER}"))?;
+        let ns = |frames: f64| median(&at(all, frames)?.repetitions);
+        Some(HandOver { bytes, few_ns: ns(FEW)?, many_ns: [ns(MANY[0])?, ns(MANY[1])?] })
+    };
+    let hand_overs = full.iter().filter_map(|full| hand_over(full.bytes)).collect();
+    let middle = |all: &[Measurement]| {
+        let each: Vec<f64> = all.iter().filter_map(|one| median(&one.repetitions)).collect();
+        median(&each)
+    };
+    let receive_ns = middle(values(RECEIVING)?)?;
+    let pauses = values(PAUSES).and_then(middle).unwrap_or_default();
+    Some(Measured { name: name.to_owned(), full, looks, receive_ns, pauses, hand_overs })
 }
 
 impl Measured {
@@ -171,7 +222,16 @@ impl Measured {
             *place = (bytes, look.part);
             targets.push(Target { bytes, load_fps: Some(look.load_fps), what: What::Inside, measured });
         }
-        Ok(Chosen { targets, rates: [first.bytes, last.bytes], delays })
+        let hand_over = |bytes| {
+            let found = self.hand_overs.iter().find(|one| one.bytes == bytes).copied();
+            found.with_context(|| {
+                format!(
+                    "{name}, {bytes} bytes: how long hand-overs take is not there, or was seen too seldom"
+                )
+            })
+        };
+        let hand_overs = [hand_over(first.bytes)?, hand_over(last.bytes)?];
+        Ok(Chosen { targets, rates: [first.bytes, last.bytes], delays, hand_overs })
     }
 }
 

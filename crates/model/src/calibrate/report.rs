@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use causeway_results::chart::{Chart, Line, Plot, Scale, Value};
 use causeway_results::stats::median;
 use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 /// Quantities, their units, and how many of those one of a picture is.
@@ -37,12 +38,18 @@ impl Calibration {
                 .iter()
                 .map(|(what, part)| format!("{what} {:.0} %", part * 100.0))
                 .collect();
+            let measured = point
+                .together
+                .map(|frames| format!(" (half of those of the laboratory with {frames:.0} or more)"));
             format!(
-                "  {}, {} bytes, {}: {}; {:.1} frames a turn, woken {:.0} times a second, {:.0} frames/s find no room",
+                "  {}, {} bytes, {}: {}; a frame is handed over with {:.1}{}, {:.1} frames a turn, woken {:.0} times a second, \
+                 {:.0} frames/s find no room",
                 one.name,
                 point.bytes,
                 place(point),
                 parts.join(", "),
+                point.outcome.together,
+                measured.unwrap_or_default(),
                 point.outcome.turn,
                 point.outcome.wakes,
                 point.outcome.lost_fps
@@ -234,13 +241,17 @@ fn curves(name: &str, points: &[&Point], [quantity, unit]: [&str; 2], which: usi
             repetitions: values(point),
             note: note(point).to_owned(),
         };
+        let mut measurements: Vec<Measurement> =
+            points.iter().map(at).filter(|one| !one.repetitions.is_empty()).collect();
+        // Where the tester is what limits it, a higher load than it sends is no higher one.
+        measurements.sort_by(|a, b| a.x.partial_cmp(&b.x).unwrap_or(Ordering::Equal));
         Series {
             name: format!("{name}, {}/{quantity}", source.name()),
             quantity: quantity.to_owned(),
             unit: unit.to_owned(),
             x: Some(axis(along)),
             baseline: None,
-            measurements: points.iter().map(at).filter(|one| !one.repetitions.is_empty()).collect(),
+            measurements,
         }
     })
 }

@@ -7,8 +7,16 @@ use std::sync::OnceLock;
 
 const LENGTHS: [u32; 4] = [64, 256, 1_024, 1_518];
 const PARTS: [u32; 4] = [20, 40, 60, 80];
-const TAKES: [(&str, f64); 3] = [("system call", 250e3), ("copy of 1514 bytes", 40e3), ("wake-up", 20e6)];
+const TAKES: [(&str, f64); 5] = [
+    ("system call", 250e3),
+    ("copy of 1514 bytes", 40e3),
+    ("wake-up", 20e6),
+    ("interrupt of the clock", 6e6),
+    ("pause of a thread", 4e6),
+];
 const RECEIVE_NS: f64 = 350.0;
+/// The receiver pauses so often for each frame.
+const PAUSES: f64 = 0.01;
 const HOW: How = How { seed: 1, followed: Some(3) };
 /// Chance there is another than in the model.
 const SEED: u64 = 7;
@@ -20,6 +28,13 @@ fn beds() -> [(&'static str, BedValues); 2] {
         (bed.tester.call.value, bed.tester.look.value) = (250_000, 500_000);
         bed.tester.receive.value = (RECEIVE_NS * 1e3) as u64;
         (bed.tester.send.value, bed.tester.byte.value) = (1_100_000, 210);
+        (bed.tester.interrupt.value, bed.tester.rouse.value) = (6_000_000, 4_000_000);
+        (bed.tester.single.value, bed.tester.single_byte.value) = (1_400_000, 500);
+        bed.tester.many_call.value = 12_000_000;
+        if bed.device.many.value > 1 {
+            bed.device.single.value = 1_400_000 + 500 * 64 - (1_100_000 + 210 * 64);
+            bed.device.many_call.value = 12_000_000;
+        }
         let DeviceValues { wake, turn, frame, byte, .. } = &mut bed.device;
         let known = if name == "kernel" {
             [9_000_000, 900_000, 2_600_000, 400]
@@ -69,7 +84,19 @@ fn laboratory(beds: &[(&str, BedValues)]) -> Document {
             .series
             .push(series(format!("{name}/saturation forwarding rate"), of(|one| one.forwarded_fps)));
         document.series.push(series(format!("{name}/rate of the tester"), of(|one| one.offered_fps)));
-        document.series.push(series(format!("{name}/time to receive"), of(|_| RECEIVE_NS)));
+        let receive_ns = |_: &Outcome| RECEIVE_NS + PAUSES * TAKES[4].1 / 1e3;
+        document.series.push(series(format!("{name}/time to receive"), of(receive_ns)));
+        document.series.push(series(format!("{name}/pauses of receiving"), of(|_| PAUSES)));
+        for bytes in LENGTHS {
+            let each = |[frame, byte]: [u64; 2]| (frame + byte * u64::from(bytes)) as f64 / 1e3;
+            let t = &bed.tester;
+            let single = each([t.single.value, t.single_byte.value]);
+            let many = each([t.send.value, t.byte.value]);
+            let call = t.call.value as f64 / 1e3;
+            let of_many = |frames: f64| call + t.many_call.value as f64 / 1e3 + frames * many;
+            let times = vec![(8, call + 8.0 * single), (16, of_many(16.0)), (32, of_many(32.0))];
+            document.series.push(series(format!("{name}/{bytes} bytes/time to hand over"), times));
+        }
         for (bytes, one) in &full {
             let at = PARTS.map(|part| {
                 let load_fps = one.forwarded_fps * f64::from(part) / 100.0;
@@ -117,9 +144,23 @@ fn known_costs_are_found_again_and_all_other_points_predicted() {
             [&machine.bed[*name].tester, &known.tester].map(|t| [t.send.value, t.byte.value]);
         let [device, of_device] =
             [&machine.bed[*name].device, &known.device].map(|d| [d.frame.value, d.byte.value]);
-        for (found, known) in of_tester.iter().chain(&device).zip(of_known.iter().chain(&of_device)) {
-            let off = *found as f64 / *known as f64 - 1.0;
-            assert!(off.abs() < 0.1, "{name}: {found} instead of {known}\n{}", calibration.text);
+        let measured = |bed: &BedValues| {
+            let (t, d) = (&bed.tester, &bed.device);
+            let ways = [&t.single, &t.single_byte, &t.many_call, &d.single, &d.many_call];
+            ways.into_iter()
+                .chain([&t.receive, &t.interrupt, &t.rouse])
+                .map(|one| one.value)
+                .collect::<Vec<_>>()
+        };
+        for (found, known) in measured(&machine.bed[*name]).into_iter().zip(measured(known)) {
+            assert!(found.abs_diff(known) <= 1 + known / 100, "{name}: {found} instead of {known}");
+        }
+        for ([frame, byte], known) in [(of_tester, of_known), (device, of_device)] {
+            for bytes in [LENGTHS[0], LENGTHS[LENGTHS.len() - 1]].map(u64::from) {
+                let (found, known) = (frame + bytes * byte, known[0] + bytes * known[1]);
+                let off = found as f64 / known as f64 - 1.0;
+                assert!(off.abs() < 0.1, "{name}: {found} instead of {known}\n{}", calibration.text);
+            }
         }
     }
     // The kernel's processor sleeps between frames, so that its waking is seen; Causeway's worker looks out.
@@ -155,6 +196,10 @@ fn predictions_are_made_from_the_file_alone() {
         again.holds() && again.found.iter().flat_map(|one| &one.points).all(|point| point.counts),
         "nothing was calibrated"
     );
+    let outcomes = |calibration: &Calibration| -> Vec<Outcome> {
+        calibration.found.iter().flat_map(|one| &one.points).map(|point| point.outcome.clone()).collect()
+    };
+    assert_eq!(outcomes(&again), outcomes(&both().1), "the file has all that the run predicts from");
     // A device that takes twice as long for a frame forwards half.
     let machine = ThisMachine::parse(text, "mine.toml").expect("right");
     let frame = machine.bed["kernel"].device.frame.text();
@@ -196,7 +241,10 @@ fn what_has_two_modes_calibrates_nothing_and_is_promised_nothing() {
     // The tester fell behind once, and more often than not.
     change(&mut document, "kernel/256 bytes/limited by the tester", 2, vec![0.0, 1.0, 0.0, 0.0, 0.0]);
     change(&mut document, "kernel/256 bytes/limited by the tester", 3, vec![0.0, 1.0, 1.0, 1.0, 0.0]);
+    // So much so that it sent less than at 60 %.
+    change(&mut document, "kernel/256 bytes/offered load", 3, vec![1e3; 5]);
     let calibration = found(&document);
+    calibration.document().to_json().expect("loads rise in it");
     assert!(calibration.holds(), "{:#?}", calibration.lines());
     let kernel = &calibration.found[0];
     let at = |bytes, part| {
@@ -224,6 +272,13 @@ fn what_is_too_little_is_refused() {
     );
     document.series.iter_mut().for_each(|series| series.measurements.truncate(2));
     assert_eq!(refused(&document), "kernel: 2 lengths; two calibrate, and others are to be predicted");
+    let mut document = both().0.clone();
+    document.series.retain(|series| !series.name.contains("1518 bytes/time to hand over"));
+    assert!(
+        refused(&document).starts_with("kernel, 1518 bytes: how long hand-overs take is not there"),
+        "{}",
+        refused(&document)
+    );
     let none = Document::new(Run::default());
     let error = Calibration::of(&none, &TAKES, HOW).expect_err("refused").to_string();
     assert_eq!(error, "no device of these results was measured in rounds");

@@ -52,6 +52,10 @@ pub struct Device {
     look_ps: Time,
     turn_ps: Time,
     frame_ps: [Time; 2],
+    /// How much longer a frame takes where few leave together; from how many on they are many; what those take beside the frames.
+    single_ps: Time,
+    many: u64,
+    many_ps: Time,
     batch: u64,
     room: usize,
     vary: Vary,
@@ -81,6 +85,9 @@ impl Device {
             look_ps: values.look.value,
             turn_ps: values.turn.value,
             frame_ps: divided(frame_ps, values.together.value),
+            single_ps: values.single.value,
+            many: values.many.value,
+            many_ps: values.many_call.value,
             batch: values.batch.value,
             room: values.room.value as usize,
             vary: Vary::new(values.vary.value, seed),
@@ -146,7 +153,9 @@ impl Device {
 
     fn turn(&mut self, frames: u64, now_ps: Time) -> Turn {
         let [together_ps, each_ps] = self.frame_ps;
-        let [before_ps, each_ps] = self.vary.of([self.turn_ps + frames * together_ps, each_ps]);
+        let (call_ps, more_ps) = if frames >= self.many { (self.many_ps, 0) } else { (0, self.single_ps) };
+        let before_ps = self.turn_ps + call_ps + frames * together_ps;
+        let [before_ps, each_ps] = self.vary.of([before_ps, each_ps + more_ps]);
         let end_ps = now_ps + before_ps + frames * each_ps;
         self.turns += 1;
         self.spent_ps[0] += end_ps - now_ps;

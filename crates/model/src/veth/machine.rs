@@ -36,18 +36,32 @@ values! {
         call: Span,
         /// A look at what is due, and the offer of the processor to others.
         look: Span,
-        /// A frame of no bytes, from writing it until the device has it.
+        /// A frame of no bytes, from writing it until the device has it, where many go together.
         send: Span,
         /// Each byte of it.
         byte: Span,
-        /// Of that, what is done with all frames of a batch before the first goes.
+        /// A frame of no bytes where few go together, which takes another way through the kernel.
+        single: Span,
+        /// Each byte of it.
+        single_byte: Span,
+        /// From so many frames on they are many.
+        many: Packets,
+        /// What many take beside the frames.
+        many_call: Span,
+        /// Of a frame's time, what is done with all frames of a batch before the first goes.
         together: Part,
         /// Frames of a batch at most.
         batch: Packets,
         /// A frame that is received.
         receive: Span,
+        /// An interrupt of the clock, which ends a thread's sleep, for whoever runs.
+        interrupt: Span,
+        /// What a thread takes that wakes, finds nothing more to do and sleeps again.
+        rouse: Span,
         /// How long the receiver sleeps where nothing has come.
         pause: Span,
+        /// How long one sleeps that receives where nothing is to come.
+        long_pause: Span,
         /// After which a thread makes way for the other, if that waits.
         slice: Span,
         /// Room for frames that came.
@@ -65,11 +79,17 @@ values! {
         spin: Span,
         /// A turn, beside its frames.
         turn: Span,
-        /// A frame of no bytes.
+        /// A frame of no bytes, where many leave together.
         frame: Span,
         /// Each byte of it.
         byte: Span,
-        /// Of that, what is done with all frames of a turn before the first leaves.
+        /// How much longer a frame takes where few leave together, which then take another way through the kernel.
+        single: Span,
+        /// From so many frames of a turn on they are many; at 1 there is one way only.
+        many: Packets,
+        /// What many take beside the frames.
+        many_call: Span,
+        /// Of a frame's time, what is done with all frames of a turn before the first leaves.
         together: Part,
         /// Frames of a turn at most.
         batch: Packets,
@@ -104,16 +124,23 @@ impl ThisMachine {
 
 impl TesterValues {
     /// Each value's name, and what a file has of it.
-    pub fn lines(&self) -> [(&'static str, String); 11] {
+    pub fn lines(&self) -> [(&'static str, String); 18] {
         [
             ("call", self.call.text()),
             ("look", self.look.text()),
             ("send", self.send.text()),
             ("byte", self.byte.text()),
+            ("single", self.single.text()),
+            ("single_byte", self.single_byte.text()),
+            ("many", self.many.text()),
+            ("many_call", self.many_call.text()),
             ("together", self.together.text()),
             ("batch", self.batch.text()),
             ("receive", self.receive.text()),
+            ("interrupt", self.interrupt.text()),
+            ("rouse", self.rouse.text()),
             ("pause", self.pause.text()),
+            ("long_pause", self.long_pause.text()),
             ("slice", self.slice.text()),
             ("ring", self.ring.text()),
             ("vary", self.vary.text()),
@@ -123,7 +150,7 @@ impl TesterValues {
 
 impl DeviceValues {
     /// As [`TesterValues::lines`].
-    pub fn lines(&self) -> [(&'static str, String); 10] {
+    pub fn lines(&self) -> [(&'static str, String); 13] {
         [
             ("wake", self.wake.text()),
             ("look", self.look.text()),
@@ -131,6 +158,9 @@ impl DeviceValues {
             ("turn", self.turn.text()),
             ("frame", self.frame.text()),
             ("byte", self.byte.text()),
+            ("single", self.single.text()),
+            ("many", self.many.text()),
+            ("many_call", self.many_call.text()),
             ("together", self.together.text()),
             ("batch", self.batch.text()),
             ("room", self.room.text()),

@@ -79,8 +79,11 @@ pub struct Outcome {
     pub lost_fps: f64,
     /// Time inside, microseconds: of half of the frames at most, and of 99 of 100.
     pub inside_us: [f64; 2],
-    /// The tester's time, as parts: it sends, receives, looks at what is due; the device's: it works, looks out for frames.
-    pub parts: [(&'static str, f64); 5],
+    /// Frames of the hand-over in which a frame goes, mean over the frames.
+    pub together: f64,
+    /// The tester's time, as parts: it sends, receives, looks at what is due, is interrupted; the device's: it works, looks out for
+    /// frames.
+    pub parts: [(&'static str, f64); 6],
     /// Frames of a turn, mean.
     pub turn: f64,
     /// How often the device is woken, a second.
@@ -98,7 +101,8 @@ struct Counts {
     lost: u64,
     turns: u64,
     wakes: u64,
-    spent_ps: [Time; 5],
+    squares: u64,
+    spent_ps: [Time; 6],
 }
 
 impl Bed {
@@ -135,12 +139,16 @@ impl Bed {
 
     fn tester_goes_on(&mut self, now_ps: Time) {
         let (piece, end_ps) = self.tester.next(now_ps);
-        if let Piece::Sends { frames, first_ps, each_ps } = piece {
+        if let Piece::Sends { frames, first_ps, each_ps, stops } = piece {
             for n in 0..frames {
+                let mut comes_ps = now_ps + first_ps + n * each_ps;
+                for [at_ps, for_ps] in &stops {
+                    comes_ps += if *at_ps < comes_ps { *for_ps } else { 0 };
+                }
                 let number = self.written_ps.len() as u32;
                 self.written_ps.push(now_ps);
                 self.trace.note(u64::from(number), now_ps, "is written by the tester");
-                self.queue.at(now_ps + first_ps + n * each_ps, Event::Comes(number));
+                self.queue.at(comes_ps, Event::Comes(number));
             }
         }
         self.queue.at(end_ps, Event::Tester);
@@ -184,14 +192,15 @@ impl Bed {
     }
 
     fn counts(&self) -> Counts {
-        let [sends, receives, looks] = self.tester.spent_ps;
+        let [sends, receives, looks, interrupts] = self.tester.spent_ps;
         let [works, looks_out] = self.device.spent_ps;
         Counts {
             sent: self.tester.sent,
             lost: self.device.lost,
             turns: self.device.turns,
             wakes: self.device.wakes,
-            spent_ps: [sends, receives, looks, works, looks_out],
+            squares: self.tester.squares,
+            spent_ps: [sends, receives, looks, interrupts, works, looks_out],
         }
     }
 }
@@ -206,7 +215,7 @@ pub fn run(values: &BedValues, trial: &Trial) -> Outcome {
     bed.run(WARM_UP_PS + duration_ps);
     let after = bed.counts();
     let a_second = |count: u64| count as f64 * SECOND as f64 / duration_ps.max(1) as f64;
-    let names = ["the tester sends", "receives", "looks", "the device works", "looks out"];
+    let names = ["the tester sends", "receives", "looks", "is interrupted", "the device works", "looks out"];
     let part = |n: usize| (after.spent_ps[n] - before.spent_ps[n]) as f64 / duration_ps.max(1) as f64;
     let forwarded = bed.inside_ps.len();
     bed.inside_ps.sort_unstable();
@@ -216,6 +225,7 @@ pub fn run(values: &BedValues, trial: &Trial) -> Outcome {
         forwarded_fps: a_second(forwarded as u64),
         lost_fps: a_second(after.lost - before.lost),
         inside_us: [at(50), at(99)],
+        together: (after.squares - before.squares) as f64 / (after.sent - before.sent).max(1) as f64,
         parts: std::array::from_fn(|n| (names[n], part(n))),
         turn: forwarded as f64 / (after.turns - before.turns).max(1) as f64,
         wakes: a_second(after.wakes - before.wakes),

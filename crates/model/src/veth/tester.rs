@@ -2,7 +2,10 @@
 //!
 //! As in `crates/lab/src/tester`. Who sends writes what is due and gives it away by a system call, and offers the processor to the
 //! other where nothing is due. Who receives takes what has come until nothing is left, and sleeps. So what became due while frames
-//! were received, or others were sent, goes as a batch. A thread that does not make way by itself does so at the clock's next tick.
+//! were received, or others were sent, goes as a batch. Each sleep ends with an interrupt of the clock, which takes its time from
+//! whoever runs, and the thread that wakes has the processor as soon as the other's system call is over: it has slept, and is owed
+//! time. One that does not make way by itself does so at the clock's next tick. A thread at the other port, where nothing comes,
+//! wakes as well, if seldom.
 
 use super::machine::TesterValues;
 use crate::event::{MICROSECOND, NANOSECOND, SECOND, Time};
@@ -15,9 +18,9 @@ enum Thread {
 }
 
 /// What the processor does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Sends so many frames: when the first is with the device, and how long after it each other one.
+    /// Sends so many frames: when the first is with the device, and how long after it each other one, if nothing stops it.
     Sends {
         /// How many.
         frames: u64,
@@ -25,6 +28,8 @@ pub enum Piece {
         first_ps: Time,
         /// From one to the next.
         each_ps: Time,
+        /// Interrupts: when, and for how long.
+        stops: Vec<[Time; 2]>,
     },
     /// Takes so many frames that came.
     Receives(u64),
@@ -39,11 +44,17 @@ pub enum Piece {
 pub struct Tester {
     call_ps: Time,
     look_ps: Time,
-    /// A frame: what is done with all of a batch before, and by itself.
+    /// A frame: what is done with all of a batch before, and by itself; where few go together, and many.
+    single_ps: [Time; 2],
     frame_ps: [Time; 2],
+    many: u64,
+    many_ps: Time,
     batch: u64,
     receive_ps: Time,
+    interrupt_ps: Time,
+    rouse_ps: Time,
     pause_ps: Time,
+    long_pause_ps: Time,
     slice_ps: Time,
     ring: u64,
     vary: Vary,
@@ -53,14 +64,20 @@ pub struct Tester {
     since_ps: Time,
     /// When the receiver wakes, or woke.
     wakes_ps: Time,
+    /// Whether the clock's interrupt for that is yet to come.
+    rings: bool,
+    /// When the thread at the other port wakes.
+    other_ps: Time,
     /// Frames sent so far.
     pub sent: u64,
+    /// The sum over hand-overs of the square of how many frames went together.
+    pub squares: u64,
     /// Frames that came and were not taken.
     waiting: u64,
     /// Frames that found no room.
     pub lost: u64,
-    /// Time that went into sending, receiving and looking.
-    pub spent_ps: [Time; 3],
+    /// Time that went into sending, receiving, looking and interrupts.
+    pub spent_ps: [Time; 4],
 }
 
 /// By how much pieces of work take longer or shorter, as chance has it.
@@ -92,26 +109,39 @@ pub(super) fn divided(frame_ps: Time, together: u64) -> [Time; 2] {
 impl Tester {
     /// One that is to send so many frames of this length a second.
     pub fn new(values: &TesterValues, bytes: u32, load_fps: f64, seed: u64) -> Tester {
-        let frame_ps = values.send.value + values.byte.value * u64::from(bytes);
+        let bytes = u64::from(bytes);
+        let frame_ps = values.send.value + values.byte.value * bytes;
+        let single_ps = values.single.value + values.single_byte.value * bytes;
+        let pause_ps = values.pause.value.max(MICROSECOND);
+        let long_pause_ps = values.long_pause.value.max(MICROSECOND);
         Tester {
             call_ps: values.call.value,
             // Whatever a file says, time passes.
             look_ps: values.look.value.max(10 * NANOSECOND),
+            single_ps: divided(single_ps, values.together.value),
             frame_ps: divided(frame_ps, values.together.value),
+            many: values.many.value,
+            many_ps: values.many_call.value,
             batch: values.batch.value,
             receive_ps: values.receive.value,
-            pause_ps: values.pause.value.max(MICROSECOND),
+            interrupt_ps: values.interrupt.value,
+            rouse_ps: values.rouse.value,
+            pause_ps,
+            long_pause_ps,
             slice_ps: values.slice.value.max(MICROSECOND),
             ring: values.ring.value,
             vary: Vary::new(values.vary.value, seed),
             period_ps: SECOND as f64 / load_fps,
             runs: Thread::Sends,
             since_ps: 0,
-            wakes_ps: 0,
+            wakes_ps: pause_ps,
+            rings: true,
+            other_ps: long_pause_ps,
             sent: 0,
+            squares: 0,
             waiting: 0,
             lost: 0,
-            spent_ps: [0; 3],
+            spent_ps: [0; 4],
         }
     }
 
@@ -128,16 +158,15 @@ impl Tester {
             let over = now_ps - self.since_ps >= self.slice_ps;
             let due = self.due(now_ps);
             match self.runs {
-                Thread::Sends if self.wakes_ps <= now_ps && (due == 0 || over) => {
-                    self.make_way(Thread::Receives, now_ps);
-                }
+                Thread::Sends if self.wakes_ps <= now_ps => self.make_way(Thread::Receives, now_ps),
                 Thread::Sends if due == 0 => break (Piece::Looks, self.looks_ps(now_ps)),
                 Thread::Sends => break self.send(due.min(self.batch)),
                 Thread::Receives if self.waiting == 0 => {
                     self.make_way(Thread::Sends, now_ps);
-                    let [pause_ps] = self.vary.of([self.pause_ps]);
-                    self.wakes_ps = now_ps + self.call_ps + pause_ps;
-                    break (Piece::Sleeps, self.call_ps);
+                    let [pause_ps, rouse_ps] = self.vary.of([self.pause_ps, self.rouse_ps]);
+                    let ps = self.call_ps + rouse_ps;
+                    (self.wakes_ps, self.rings) = (now_ps + ps + pause_ps, true);
+                    break (Piece::Sleeps, ps);
                 }
                 // Who sends waits for its turn.
                 Thread::Receives if over => self.make_way(Thread::Sends, now_ps),
@@ -155,7 +184,28 @@ impl Tester {
             Piece::Looks => 2,
         };
         self.spent_ps[what] += ps;
-        (piece, now_ps + ps)
+        let (mut piece, mut end_ps) = (piece, now_ps + ps);
+        while let Some(stop) = self.interrupted(end_ps) {
+            self.spent_ps[3] += stop[1];
+            end_ps += stop[1];
+            if let Piece::Sends { stops, .. } = &mut piece {
+                stops.push(stop);
+            }
+        }
+        (piece, end_ps)
+    }
+
+    /// The clock's next interrupt until then, if there is one: when, and for how long.
+    fn interrupted(&mut self, until_ps: Time) -> Option<[Time; 2]> {
+        let receiver = self.rings && self.wakes_ps <= until_ps;
+        if self.other_ps <= until_ps && !(receiver && self.wakes_ps < self.other_ps) {
+            let at_ps = self.other_ps;
+            let stop_ps = self.interrupt_ps + self.rouse_ps;
+            self.other_ps = at_ps + stop_ps + self.long_pause_ps;
+            return Some([at_ps, stop_ps]);
+        }
+        self.rings &= !receiver;
+        receiver.then_some([self.wakes_ps, self.interrupt_ps])
     }
 
     fn make_way(&mut self, other: Thread, now_ps: Time) {
@@ -176,10 +226,15 @@ impl Tester {
     }
 
     fn send(&mut self, frames: u64) -> (Piece, Time) {
-        let [together_ps, each_ps] = self.frame_ps;
-        let [before_ps, each_ps] = self.vary.of([self.call_ps + frames * together_ps, each_ps]);
+        let (call_ps, [together_ps, each_ps]) = match frames >= self.many {
+            true => (self.call_ps + self.many_ps, self.frame_ps),
+            false => (self.call_ps, self.single_ps),
+        };
+        let [before_ps, each_ps] = self.vary.of([call_ps + frames * together_ps, each_ps]);
         self.sent += frames;
-        (Piece::Sends { frames, first_ps: before_ps + each_ps, each_ps }, before_ps + frames * each_ps)
+        self.squares += frames * frames;
+        let piece = Piece::Sends { frames, first_ps: before_ps + each_ps, each_ps, stops: Vec::new() };
+        (piece, before_ps + frames * each_ps)
     }
 
     /// Looks follow each other until something is to be done.

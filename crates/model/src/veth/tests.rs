@@ -15,6 +15,9 @@ fn by_hand(device: &str) -> BedValues {
     let (t, d) = (&mut values.tester, &mut values.device);
     (t.call.value, t.look.value, t.send.value, t.byte.value) = (US, US, 2 * US, 0);
     (t.together.value, t.receive.value, t.pause.value) = (500, US, 10 * US);
+    (t.single.value, t.single_byte.value, t.many_call.value) = (2 * US, 0, 0);
+    (t.interrupt.value, t.rouse.value) = (0, 0);
+    (d.single.value, d.many_call.value) = (0, 0);
     (d.wake.value, d.turn.value, d.frame.value, d.byte.value) = (5 * US, US, 2 * US, 0);
     d.together.value = 500;
     (t.vary.value, d.vary.value) = (0, 0);
@@ -67,7 +70,7 @@ fn a_worker_looks_out_for_frames_that_come_soon() {
     assert_eq!((soon.inside_us[0], soon.wakes), (6.5, 0.0));
     let seldom = run(&values, &trial(5e3));
     assert_eq!((seldom.inside_us[0], seldom.wakes), (11.0, 5e3));
-    let looks_out = |outcome: &Outcome| outcome.parts[4].1;
+    let looks_out = |outcome: &Outcome| outcome.parts[5].1;
     assert!(looks_out(&soon) > 0.8 && looks_out(&seldom) < 0.1, "{soon:?} {seldom:?}");
 }
 
@@ -91,8 +94,38 @@ fn who_is_the_slower_says_what_is_forwarded() {
     let sent = (1e6 - slow.forwarded_fps) / (2.0 + 1.0 / 256.0);
     assert!((slow.offered_fps / sent - 1.0).abs() < 0.01, "{slow:?}");
     let [of_tester, of_device] =
-        [&slow.parts[..3], &slow.parts[3..]].map(|parts| parts.iter().map(|part| part.1).sum::<f64>());
+        [&slow.parts[..4], &slow.parts[4..]].map(|parts| parts.iter().map(|part| part.1).sum::<f64>());
     assert!((of_tester - 1.0).abs() < 0.01 && (of_device - 1.0).abs() < 0.01, "all of the time is told");
+}
+
+/// One is due each 5 us. The receiver's sleep ends at 10 us with an interrupt of 4 us; it takes what is there, and 4 us with its call
+/// before it sleeps again. What became due at 10 and at 15 us goes together at 18: without interrupt and pause each goes by itself.
+#[test]
+fn what_became_due_while_the_receiver_was_woken_goes_together() {
+    let mut values = by_hand("kernel");
+    values.tester.receive.value = 0;
+    let comes_ns = |values: &BedValues, frame| -> Option<u64> {
+        way(values, 200e3, frame)[1].split(' ').next()?.parse().ok()
+    };
+    assert_eq!([2, 3].map(|frame| comes_ns(&values, frame)), [Some(3_000); 2]);
+    (values.tester.interrupt.value, values.tester.rouse.value) = (4 * US, 3 * US);
+    // Both are written before the first goes.
+    assert_eq!([2, 3].map(|frame| comes_ns(&values, frame)), [Some(4_000), Some(5_000)]);
+    let outcome = run(&values, &trial(200e3));
+    assert!(outcome.together > 1.2 && outcome.parts[3].1 > 0.1, "{outcome:?}");
+}
+
+/// Alone: the tester's call and 3 us, 5 us until the device is awake, its turn, and 4 us. Where more is offered than is sent, turns of 64
+/// take 1 and 30 us, and 2 us for each frame.
+#[test]
+fn few_and_many_go_by_different_ways() {
+    let mut values = by_hand("causeway");
+    let (t, d) = (&mut values.tester, &mut values.device);
+    (t.single.value, t.send.value, t.many_call.value) = (3 * US, US, 20 * US);
+    (d.single.value, d.many_call.value) = (2 * US, 30 * US);
+    assert_eq!(run(&values, &trial(5e3)).inside_us[0], 14.0);
+    let full = run(&values, &Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) });
+    assert!((full.forwarded_fps / (64e6 / 159.0) - 1.0).abs() < 0.01, "{full:?}");
 }
 
 #[test]
