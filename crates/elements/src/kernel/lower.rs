@@ -43,6 +43,12 @@ const AUTHENTICATION: u64 = 51;
 const PORT_BITS: u64 = 16;
 
 impl Neighbour {
+    /// Whether packets leave without an Ethernet header.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.addresses == [0; 12]
+    }
+
     /// Port and largest packet; the first eight bytes of an Ethernet header, and the next four.
     #[must_use]
     pub fn words(&self) -> [u64; 3] {

@@ -128,6 +128,7 @@ mod tests {
             parent: None,
             mac: Some([2; 6]),
             ethernet: true,
+            bare: false,
             no_arp: false,
             loopback: false,
             up: true,
