@@ -4,6 +4,7 @@ use crate::cli::Attach;
 use crate::control::{self, Record};
 use anyhow::{Context, Result, bail};
 use causeway_bpf::{TcxSide, tcx_programs};
+use causeway_elements::kernel::lower::Begins;
 use causeway_kernel::{Interface as Known, Link, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
 use causeway_netio::features::FeatureQuery;
@@ -14,24 +15,12 @@ use std::fmt;
 /// Octets of an Ethernet header, which an MTU does not count.
 const ETHERNET: u32 = 14;
 
-/// What packets of an interface begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begins {
-    /// An Ethernet header.
-    Ethernet,
-    /// Their IP header: TUN, WireGuard, PPP.
-    Ip,
-    /// Something else, or what only the kernel can tell.
-    Unknown,
-}
-
-impl Begins {
-    fn of(link: &Link) -> Begins {
-        match link {
-            _ if link.ethernet => Begins::Ethernet,
-            _ if link.bare => Begins::Ip,
-            _ => Begins::Unknown,
-        }
+/// What packets of a link begin with; none for kinds of which only the kernel can tell.
+pub fn begins(link: &Link) -> Option<Begins> {
+    match link {
+        _ if link.ethernet => Some(Begins::Ethernet),
+        _ if link.bare => Some(Begins::Ip),
+        _ => None,
     }
 }
 
@@ -48,8 +37,8 @@ pub struct Port {
     pub asked: bool,
     /// Whether packets are forwarded there, and not all left to the kernel.
     pub forwards: bool,
-    /// What its packets begin with.
-    pub begins: Begins,
+    /// What its packets begin with; none of what the router knows.
+    pub begins: Option<Begins>,
     /// Its receive queues.
     pub queues: u32,
     /// Its driver; empty where it does not say.
@@ -74,11 +63,11 @@ impl Port {
             Attach::Tcx if self.forwards => {
                 "; what the driver path cannot do is left to the kernel".to_owned()
             }
-            Attach::Tcx if self.begins == Begins::Ip => {
+            Attach::Tcx if self.begins == Some(Begins::Ip) => {
                 "; its packets have no Ethernet header, and are left to the kernel; --driver forwards them"
                     .to_owned()
             }
-            Attach::Tcx if self.begins == Begins::Unknown => {
+            Attach::Tcx if self.begins.is_none() => {
                 "; its packets are left to the kernel, as those of all interfaces of this kind are".to_owned()
             }
             Attach::Tcx if self.asked => "; its packets are left to the kernel".to_owned(),
@@ -208,8 +197,8 @@ impl Survey {
             return Err(obstacle("port-kind", "no Ethernet interface", LEAVE_OUT));
         }
         let (name, asked) = (name.to_owned(), asked.is_some());
-        let begins = link.map_or(Begins::Unknown, |i| Begins::of(&i.link));
-        let forwards = attach == Attach::Xdp || (in_driver && begins != Begins::Unknown);
+        let begins = link.and_then(|i| begins(&i.link));
+        let forwards = attach == Attach::Xdp || (in_driver && begins.is_some());
         let longest_bytes = frame_bytes.saturating_sub(XDP_HEADROOM);
         let mtu_bytes = mtu;
         Ok(Port { name, index, attach, asked, forwards, begins, queues, driver, mtu_bytes, longest_bytes })
@@ -309,7 +298,7 @@ mod tests {
             attach,
             asked,
             forwards,
-            begins: Begins::Ethernet,
+            begins: Some(Begins::Ethernet),
             queues,
             driver,
             mtu_bytes,
@@ -334,7 +323,7 @@ mod tests {
             "eth1: at tcx, as asked (ixgbe, 4 queue(s), MTU 1500); its packets are left to the kernel"
         );
         let of = |begins| Port { begins, ..any(Attach::Tcx, false, 1500) }.to_string();
-        let (tun, tunnel) = (of(Begins::Ip), of(Begins::Unknown));
+        let (tun, tunnel) = (of(Some(Begins::Ip)), of(None));
         assert!(tun.contains("; its packets have no Ethernet header, and are left to the kernel;"), "{tun}");
         assert!(tunnel.ends_with("of this kind are"), "{tunnel}");
     }

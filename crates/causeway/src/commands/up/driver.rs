@@ -20,6 +20,7 @@ pub use ways::Ways;
 use anyhow::{Context, Result};
 use causeway_bpf::{Program, ProgramKind};
 use causeway_elements::devices::OVERHEAD;
+use causeway_elements::kernel::lower::Begins;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
     Action, Answer, Asked, Asker, Check, Checks, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Marks,
@@ -37,9 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What it comes to that something is missing.
 pub const NOT_IN_DRIVER: &str = "cannot forward in the driver (without --driver the graph does)";
-
-/// Bytes of an Ethernet header.
-const ETHERNET: i16 = 14;
 
 /// The control side of the programs.
 pub struct Driver {
@@ -81,8 +79,8 @@ impl Counts {
 /// How the programs forward.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the program of each port is, by number.
-    pub places: Vec<Place>,
+    /// Where the program of each port is, and what its packets begin with, by number.
+    pub places: Vec<(Place, Begins)>,
     /// The kernel is asked about one packet in so many.
     pub check_every: u32,
     /// Whether bytes are counted ([`Forwarded::octets`]).
@@ -136,7 +134,8 @@ impl Driver {
         let readers = Arc::new(Readers::new(domain).context(what)?);
         let (checks, asker) = (Checks::new(settings.check_every).context(what)?, Asker::new().context(what)?);
         let found = Found { hops: &hops, ways: &ways, checks: &checks };
-        let place = |port: usize| settings.places.get(port).copied().unwrap_or(Place::Xdp);
+        let place =
+            |port: usize| settings.places.get(port).copied().unwrap_or((Place::Xdp, Begins::Ethernet));
         let bytes = settings.bytes;
         let program = |port| Port::new((port, place(port)), &front, forwarding, memory, &found, bytes);
         let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
@@ -281,7 +280,7 @@ struct Found<'a> {
 
 impl Port {
     fn new(
-        (number, place): (usize, Place),
+        (number, (place, begins)): (usize, (Place, Begins)),
         front: &Front,
         forwarding: &Arc<Forwarding>,
         memory: &Memory,
@@ -291,8 +290,8 @@ impl Port {
         let ports = forwarding.ports().len();
         let node = Node {
             name: "forward".to_owned(),
-            program: lower::program(forwarding, number as u16),
-            tables: self::tables(memory, found, place),
+            program: lower::program(forwarding, number as u16, begins),
+            tables: self::tables(memory, found, (place, begins)),
             outputs: (0..ports).map(|port| Some(Target::Emit(port))).collect(),
         };
         let counters = Counters::new()?;
@@ -327,14 +326,18 @@ impl Port {
     }
 }
 
-/// The tables of KernelForward's program at a place.
-fn tables<'m>(memory: &'m Memory, found: &Found<'m>, place: Place) -> Vec<Option<Table<'m>>> {
+/// The tables of KernelForward's program at a place, for packets that begin so.
+fn tables<'m>(
+    memory: &'m Memory,
+    found: &Found<'m>,
+    (place, begins): (Place, Begins),
+) -> Vec<Option<Table<'m>>> {
     let interfaces = Some(match place {
         Place::Xdp => causeway_fastpath::Ways::Frames(found.ways.frames()),
         Place::Tcx => causeway_fastpath::Ways::Packets(found.ways.packets()),
     });
     let next_hops = |version| {
-        let check = Some(Check { checks: found.checks, header: ETHERNET, version });
+        let check = Some(Check { checks: found.checks, header: begins.ip() as i16, version });
         NextHops { hops: found.hops, interfaces, check }
     };
     let v4 = Trie::V4 { memory: &memory.routes, layout: LAYOUT };

@@ -40,8 +40,8 @@ fn port() -> Option<(Arc<Front>, Claim)> {
     front.local().insert_v6(local6()).expect("insert");
     front.lease().renew(u64::MAX);
     front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
-    let port = front.claim_at_tcx(LOOPBACK, MAC).expect("claimed");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    let port = front.claim_at_tcx(LOOPBACK, Some(MAC)).expect("claimed");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     Some((front, port))
 }
 
@@ -87,15 +87,15 @@ fn packets_of_the_stack_are_judged_as_frames_are() {
     front.lease().revoke();
     assert_eq!(judge(&port, &plain, 0), Err(Reason::Lease));
     front.lease().renew(u64::MAX);
-    front.set_transit(LOOPBACK, MAC, false, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), false, true).expect("set");
     assert_eq!(judge(&port, &plain, 0), Err(Reason::NotTaken));
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     front.set_graph(Place::Tcx, LOOPBACK, None).expect("set");
     assert_eq!(judge(&port, &plain, 0), Err(Reason::NotTaken), "without a program for it");
     front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
     assert_eq!(judge(&port, &plain, 0), Ok(0));
     drop(port);
-    let port = front.claim_at_tcx(LOOPBACK, MAC).expect("claimed again");
+    let port = front.claim_at_tcx(LOOPBACK, Some(MAC)).expect("claimed again");
     assert_eq!(judge(&port, &plain, 0), Ok(0), "the program is the next port's");
 }
 
@@ -162,8 +162,8 @@ fn at_r0() -> (Claim, TcxLink, [u8; 6]) {
     front.lease().renew(u64::MAX);
     let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
     front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
-    front.set_transit(index, mac, true, true).expect("set");
-    let port = front.claim_at_tcx(index, mac).expect("claimed");
+    front.set_transit(index, Some(mac), true, true).expect("set");
+    let port = front.claim_at_tcx(index, Some(mac)).expect("claimed");
     let link = port.attach_at_tcx("r0").expect("attached");
     (port, link, mac)
 }
