@@ -27,7 +27,8 @@ struct Behind {
 impl Behind {
     /// TUN number `n` is called `rt{n}`; behind it are 10.99.`n`.0/24 and 2001:db8:99`n`::/64, of which the router's host is 1.
     fn new(net: &Net, tuns: usize) -> Behind {
-        let ((go, going), (tell, came), (ready, is_ready)) = (channel(), channel(), channel());
+        let (go, going) = channel::<(usize, Vec<u8>)>();
+        let ((tell, came), (ready, is_ready)) = (channel(), channel());
         let thread = net.spawn("r", move || {
             let open = |n| tap::open(&format!("rt{n}"), tap::Kind::Tun, 1).expect("a TUN");
             let mut ports: Vec<_> = (0..tuns).map(open).collect();

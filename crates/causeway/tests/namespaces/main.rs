@@ -41,6 +41,7 @@ mod swaps;
 mod tcx;
 mod throughput;
 mod transfer;
+mod tunnel;
 mod up;
 mod upgrade;
 mod upgrade_changes;

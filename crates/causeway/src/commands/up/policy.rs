@@ -35,8 +35,11 @@ impl Policies {
     /// Policies of the ports of `forwarding`, whose packets begin with this, and of which nothing else is known: everything is the
     /// kernel's.
     pub fn new(front: Arc<Front>, forwarding: Arc<Forwarding>, begins: &[Option<Begins>]) -> Policies {
-        let port =
-            |(name, begins): (&String, _)| Port { name: name.clone(), begins: *begins, ..Port::default() };
+        let port = |(name, &begins): (&String, &Option<Begins>)| Port {
+            name: name.clone(),
+            begins,
+            ..Port::default()
+        };
         let ports = Mutex::new(forwarding.ports().iter().zip(begins).map(port).collect());
         Policies { front, forwarding, ports }
     }

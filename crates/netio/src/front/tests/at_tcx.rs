@@ -3,8 +3,9 @@
 use super::checksums::transport;
 use super::*;
 use crate::interface::Interface;
-use crate::testnet;
+use crate::{tap, testnet};
 use causeway_bpf::{Asm, ProgramKind, Reg, Size, SkbContext, TcxLink, sk_buff};
+use causeway_packet::{Batch, Packet};
 
 /// What a packet is marked with that came to the program of the graph.
 const SEEN: u8 = 0xaa;
@@ -177,6 +178,45 @@ fn assert_one(port: &Claim, reason: Reason) {
     });
     assert!(came, "{:?}", Reason::ALL.map(counted));
     assert_eq!(Reason::ALL.map(counted).iter().sum::<u64>(), 1, "the others are the graph's");
+}
+
+/// TUN stands for what comes without an Ethernet header. What is no IP packet at all a TUN does not take.
+#[test]
+fn packets_without_an_ethernet_header_are_judged_as_those_with_one_are() {
+    testnet::run(&[], || {
+        let mut tun = tap::open("t0", tap::Kind::Tun, 1).expect("t0");
+        let front = Arc::new(Front::with_graphs(Take::NOTHING).expect("a front"));
+        front.local().insert_v4(LOCAL4).expect("insert");
+        front.local().insert_v6(local6()).expect("insert");
+        front.lease().renew(u64::MAX);
+        let index = Interface::open("t0").expect("t0").index;
+        front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
+        front.set_transit(index, None, true, true).expect("set");
+        let port = front.claim_at_tcx(index, None).expect("claimed");
+        let _link = port.attach_at_tcx("t0").expect("attached");
+        let counts = || Reason::ALL.map(|reason| port.count(reason).expect("count"));
+        let mut judged = 0;
+        for (what, frame, want) in corpus() {
+            let version = match (frame.get(12..14), frame.get(14).map(|first| first >> 4)) {
+                (Some([0x08, 0x00]), Some(4)) | (Some([0x86, 0xdd]), Some(6)) => frame[..6] == MAC,
+                _ => false,
+            };
+            if !version {
+                continue;
+            }
+            let before = counts();
+            let mut batch = Batch::new();
+            batch.extend(Packet::from_bytes(&frame[14..]));
+            tun.queues[0].tx.offer(&mut batch);
+            let counted = Reason::ALL.into_iter().zip(counts()).zip(before);
+            let counted: Vec<Reason> =
+                counted.filter(|((_, now), was)| now > was).map(|((r, _), _)| r).collect();
+            let expected = if want == Reason::Taken { vec![] } else { vec![want] };
+            assert_eq!(counted, expected, "{what}");
+            judged += 1;
+        }
+        assert!(judged > 40, "{judged}");
+    });
 }
 
 /// A frame with a VLAN tag.

@@ -239,7 +239,7 @@ fn a_port_has_nothing_of_the_one_that_had_its_number_before() {
     let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     front.set_graph(Place::Xdp, 12, Some(program.clone())).expect("set");
     drop(front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed"));
-    let in_the_stack = front.claim_at_tcx(13, MAC).expect("claimed");
+    let in_the_stack = front.claim_at_tcx(13, Some(MAC)).expect("claimed");
     front.set_graph(Place::Xdp, 13, Some(program)).expect("set, for a port that is elsewhere");
     drop(in_the_stack);
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
