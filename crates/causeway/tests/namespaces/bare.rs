@@ -47,12 +47,14 @@ impl Behind {
                 for (n, port) in ports.iter_mut().enumerate() {
                     let mut batch = Batch::new();
                     port.queues[0].rx.poll(&mut batch, 8);
+                    let mut answers = Batch::new();
                     for packet in batch.iter_mut() {
+                        let came = packet.data().to_vec();
+                        answers.extend(answer(&came).as_deref().and_then(Packet::from_bytes));
                         // The test may have seen enough.
-                        let _ = tell.send((n, packet.data().to_vec()));
-                        answer(packet.data_mut());
+                        let _ = tell.send((n, came));
                     }
-                    port.queues[0].tx.offer(&mut batch);
+                    port.queues[0].tx.offer(&mut answers);
                 }
                 std::thread::sleep(Duration::from_micros(200));
             }
@@ -89,15 +91,17 @@ impl Drop for Behind {
     }
 }
 
-/// A ping becomes its answer: the addresses change places, and the type, which moves the checksum by as much (RFC 1624).
-fn answer(packet: &mut [u8]) {
+/// What is answered to a packet, if it is a ping: the addresses change places, and the type is another, which moves the checksum
+/// by as much (RFC 1624).
+fn answer(packet: &[u8]) -> Option<Vec<u8>> {
     let (source, octets, icmp, request, reply) = match packet[0] >> 4 {
         4 if packet[9] == 1 => (12, 4, 20, 8, 0),
         6 if packet[6] == 58 => (8, 16, 40, 128, 129),
-        _ => return,
+        _ => return None,
     };
+    let mut packet = packet.to_vec();
     if packet[icmp] != request {
-        return;
+        return None;
     }
     let (sources, destinations) = packet[source..source + 2 * octets].split_at_mut(octets);
     sources.swap_with_slice(destinations);
@@ -107,6 +111,7 @@ fn answer(packet: &mut [u8]) {
     let folded = (more & 0xffff) + (more >> 16);
     let sum = !((folded & 0xffff) + (folded >> 16)) as u16;
     packet[icmp + 2..icmp + 4].copy_from_slice(&sum.to_be_bytes());
+    Some(packet)
 }
 
 /// Starts the router, and waits until it forwards between the Ethernet ports.

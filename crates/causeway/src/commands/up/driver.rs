@@ -66,13 +66,14 @@ struct Port {
 struct Counts {
     counters: Counters,
     first_exit: usize,
-    /// By number of the port that packets leave by, the exit.
-    to: Vec<Option<usize>>,
+    /// By number of the port that packets leave by, the exits: one for those with what was put in front of them, one for others.
+    to: Vec<Vec<usize>>,
 }
 
 impl Counts {
-    fn exit(&self, to: usize) -> Option<usize> {
-        self.to.get(to).copied().flatten()
+    /// The sum of the counters of the exits to a port.
+    fn sum(&self, to: usize, counter: impl Fn(usize) -> usize) -> u64 {
+        self.to.get(to).into_iter().flatten().map(|&exit| self.counters.get(counter(exit))).sum()
     }
 }
 
@@ -94,7 +95,7 @@ impl Forwarded {
     /// Packets that came in by port number `from` and left by number `to`.
     pub fn packets(&self, from: usize, to: usize) -> u64 {
         let counts = self.0.get(from);
-        counts.and_then(|c| Some(c.counters.get(c.first_exit + c.exit(to)?))).unwrap_or(0)
+        counts.map_or(0, |c| c.sum(to, |exit| c.first_exit + exit))
     }
 
     /// Packets that came in by port number `from`.
@@ -105,9 +106,7 @@ impl Forwarded {
     /// Octets of link time that was left by port number `to`: those of frames, if they are counted, and [`OVERHEAD`]. Packets of
     /// the stack count as the frames that they are cut into.
     pub fn octets(&self, to: usize) -> u64 {
-        let sum = |counter: fn(usize) -> usize| -> u64 {
-            self.0.iter().filter_map(|c| Some(c.counters.get(counter(c.exit(to)?)))).sum()
-        };
+        let sum = |counter: fn(usize) -> usize| -> u64 { self.0.iter().map(|c| c.sum(to, counter)).sum() };
         let packets: u64 = (0..self.0.len()).map(|from| self.packets(from, to)).sum();
         let frames = packets + sum(Compiled::more_frames_of_exit);
         sum(Compiled::bytes_of_exit) + frames * OVERHEAD
@@ -319,8 +318,11 @@ impl Port {
         if let Some((_, why)) = compiled.left.first() {
             log::warn!(code = "driver"; "the graph forwards, since its program cannot be compiled: {why}");
         }
-        let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
-        let (first_exit, to) = (compiled.first_exit, (0..ports).map(exit).collect());
+        let exits = |to| {
+            let all = compiled.exits.iter().enumerate();
+            all.filter(|(_, exit)| **exit == Exit::Emit(to)).map(|(number, _)| number).collect()
+        };
+        let (first_exit, to) = (compiled.first_exit, (0..ports).map(exits).collect());
         let program = compiled.load_as(kind, "causeway_graph")?;
         Ok(Port { place, program: Arc::new(program), counts: Arc::new(Counts { counters, first_exit, to }) })
     }
