@@ -108,6 +108,9 @@ pub enum Helper {
     CsumUpdate = 40,
     /// `(&from, from_size, &to, to_size, seed) -> checksum or -errno`
     CsumDiff = 28,
+    /// `(ctx, more, flags) -> 0 or -errno`: so many zeros more in front, which are the link-layer header then; invalidates packet
+    /// pointers
+    SkbChangeHead = 43,
     /// `(ctx, delta) -> 0 or -errno`; invalidates packet pointers
     XdpAdjustHead = 44,
     /// `(map, key, flags) -> action`; the low bits of `flags` are the action when the key is absent

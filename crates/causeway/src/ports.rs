@@ -4,7 +4,8 @@ use crate::cli::Attach;
 use crate::control::{self, Record};
 use anyhow::{Context, Result, bail};
 use causeway_bpf::{TcxSide, tcx_programs};
-use causeway_kernel::{Interface as Known, interfaces};
+use causeway_elements::kernel::lower::Begins;
+use causeway_kernel::{Interface as Known, Link, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
 use causeway_netio::features::FeatureQuery;
 use causeway_netio::front;
@@ -13,6 +14,15 @@ use std::fmt;
 
 /// Octets of an Ethernet header, which an MTU does not count.
 const ETHERNET: u32 = 14;
+
+/// What packets of a link begin with; none for kinds of which only the kernel can tell.
+pub fn begins(link: &Link) -> Option<Begins> {
+    match link {
+        _ if link.ethernet => Some(Begins::Ethernet),
+        _ if link.bare => Some(Begins::Ip),
+        _ => None,
+    }
+}
 
 /// An interface that the router may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +37,8 @@ pub struct Port {
     pub asked: bool,
     /// Whether packets are forwarded there, and not all left to the kernel.
     pub forwards: bool,
-    /// Whether its packets have Ethernet headers.
-    ethernet: bool,
+    /// What its packets begin with; none of what the router knows.
+    pub begins: Option<Begins>,
     /// Its receive queues.
     pub queues: u32,
     /// Its driver; empty where it does not say.
@@ -53,8 +63,12 @@ impl Port {
             Attach::Tcx if self.forwards => {
                 "; what the driver path cannot do is left to the kernel".to_owned()
             }
-            Attach::Tcx if !self.ethernet => {
-                "; its packets have no Ethernet header, and are left to the kernel".to_owned()
+            Attach::Tcx if self.begins == Some(Begins::Ip) => {
+                "; its packets have no Ethernet header, and are left to the kernel; --driver forwards them"
+                    .to_owned()
+            }
+            Attach::Tcx if self.begins.is_none() => {
+                "; its packets are left to the kernel, as those of all interfaces of this kind are".to_owned()
             }
             Attach::Tcx if self.asked => "; its packets are left to the kernel".to_owned(),
             Attach::Tcx => {
@@ -183,12 +197,11 @@ impl Survey {
             return Err(obstacle("port-kind", "no Ethernet interface", LEAVE_OUT));
         }
         let (name, asked) = (name.to_owned(), asked.is_some());
-        let ethernet = link.is_some_and(|i| i.link.ethernet);
-        // Without an Ethernet header there is nothing that the program could write.
-        let forwards = attach == Attach::Xdp || (in_driver && ethernet);
+        let begins = link.and_then(|i| begins(&i.link));
+        let forwards = attach == Attach::Xdp || (in_driver && begins.is_some());
         let longest_bytes = frame_bytes.saturating_sub(XDP_HEADROOM);
         let mtu_bytes = mtu;
-        Ok(Port { name, index, attach, asked, forwards, ethernet, queues, driver, mtu_bytes, longest_bytes })
+        Ok(Port { name, index, attach, asked, forwards, begins, queues, driver, mtu_bytes, longest_bytes })
     }
 
     /// What keeps the router from attaching to a port, besides the programs that it replaces.
@@ -285,7 +298,7 @@ mod tests {
             attach,
             asked,
             forwards,
-            ethernet: true,
+            begins: Some(Begins::Ethernet),
             queues,
             driver,
             mtu_bytes,
@@ -309,8 +322,10 @@ mod tests {
             asked,
             "eth1: at tcx, as asked (ixgbe, 4 queue(s), MTU 1500); its packets are left to the kernel"
         );
-        let tun = Port { ethernet: false, ..any(Attach::Tcx, false, 1500) }.to_string();
-        assert!(tun.ends_with("; its packets have no Ethernet header, and are left to the kernel"), "{tun}");
+        let of = |begins| Port { begins, ..any(Attach::Tcx, false, 1500) }.to_string();
+        let (tun, tunnel) = (of(Some(Begins::Ip)), of(None));
+        assert!(tun.contains("; its packets have no Ethernet header, and are left to the kernel;"), "{tun}");
+        assert!(tunnel.ends_with("of this kind are"), "{tunnel}");
     }
 
     #[test]

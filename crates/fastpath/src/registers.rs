@@ -44,7 +44,7 @@ impl BlockHomes {
 }
 
 impl Homes {
-    /// For the registers of `blocks`. Lookups destroy the machine's registers that helpers do not keep.
+    /// For the registers of `blocks`. Lookups, and putting bytes in front, destroy the machine's registers that helpers do not keep.
     pub fn of(blocks: &[Code]) -> Homes {
         let uses = Uses::of(blocks);
         let mut lives = uses.lives();
@@ -55,7 +55,7 @@ impl Homes {
         let (mut machine, mut stack) = ([None; POOL.len()], Vec::<usize>::new());
         for life in lives {
             let (start, end) = (*life.range.start(), *life.range.end());
-            let crosses = uses.lookups.iter().any(|&at| life.range.contains(&at) && end > at);
+            let crosses = uses.calls.iter().any(|&at| life.range.contains(&at) && end > at);
             let usable = if crosses { KEPT } else { POOL.len() };
             let is_free = |until: Option<usize>| until.is_none_or(|until| until < start);
             // Those that helpers keep are left to who needs them.
@@ -103,7 +103,7 @@ struct Life {
 /// Where registers are used, by number of the operation in the text.
 struct Uses {
     blocks: Vec<BlockUses>,
-    lookups: Vec<usize>,
+    calls: Vec<usize>,
 }
 
 /// The same in one block; of registers, a bit each.
@@ -136,7 +136,7 @@ impl BlockUses {
 
 impl Uses {
     fn of(blocks: &[Code]) -> Uses {
-        let mut uses = Uses { blocks: Vec::new(), lookups: Vec::new() };
+        let mut uses = Uses { blocks: Vec::new(), calls: Vec::new() };
         let mut at = 0;
         for Code { ops, end } in blocks {
             let (reads, next) = of_end(*end);
@@ -150,8 +150,8 @@ impl Uses {
                     block.access(r, at);
                     block.written |= 1 << r.number();
                 }
-                if matches!(op, Op::LookUp { .. }) {
-                    uses.lookups.push(at);
+                if matches!(op, Op::LookUp { .. } | Op::Push(_)) {
+                    uses.calls.push(at);
                 }
                 at += 1;
             }

@@ -1,7 +1,8 @@
 //! What is known of a packet at one place of the code, when it is written.
 //!
 //! Where the data starts and where headers are is mostly known then, so it is no number in the code at all: code is written
-//! once for each [`State`] that packets have at a place. All positions count from the start of the frame as it came.
+//! once for each [`State`] that packets have at a place. All positions count from the start of the frame, as it came or
+//! with what was put in front of it.
 
 /// A header that was marked farther than this is marked nowhere, as in user space, where frames are chunks of 2 048 bytes
 /// with 128 of headroom.
@@ -38,11 +39,18 @@ pub(crate) struct State {
     pub cut: bool,
     /// Whether bytes of the frame may have been written.
     pub touched: bool,
+    /// Bytes that were put in front of the frame as it came.
+    pub grown: i32,
 }
 
 impl State {
     pub fn mark(&self, header: Header) -> Mark {
         self.marks[header as usize]
+    }
+
+    /// The farthest position at which a header is one.
+    pub fn farthest(&self) -> i32 {
+        FARTHEST + self.grown
     }
 }
 

@@ -64,7 +64,8 @@ pub struct Adjacency {
     pub rewrite: Option<Rewrite>,
 }
 
-/// What a frame to a neighbour needs.
+/// What a frame to a neighbour needs; by a link without link-layer header ([`Link::bare`](crate::Link::bare)) the addresses are
+/// zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewrite {
     /// The neighbour's MAC address.
@@ -73,6 +74,11 @@ pub struct Rewrite {
     pub source: Mac,
     /// The largest IP packet, octets; larger ones are left to the kernel, which fragments or answers.
     pub mtu_bytes: u32,
+}
+
+impl Rewrite {
+    /// Of packets that leave without a link-layer header, however long.
+    pub const BARE: Rewrite = Rewrite { destination: [0; 6], source: [0; 6], mtu_bytes: u32::MAX };
 }
 
 /// What changed since the last time: each entry gives the new value, or none for what is gone.

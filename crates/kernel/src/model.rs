@@ -1,6 +1,6 @@
 //! What the kernel has, as plain values: links, addresses, neighbours, next hop objects, routes, rules and qdiscs.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
@@ -21,6 +21,14 @@ impl Family {
     /// The family of an address.
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
+
+    /// The address that is none.
+    pub fn unspecified(self) -> IpAddr {
+        match self {
+            Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+        }
     }
 
     /// Bits in an address: 32 or 128.
@@ -49,6 +57,9 @@ pub struct Link {
     pub mac: Option<Mac>,
     /// Whether frames are Ethernet frames.
     pub ethernet: bool,
+    /// Whether packets come and go without a link-layer header, and need no neighbour's address: TUN, WireGuard, PPP. Those of
+    /// tunnels that may ask a route where to send each packet do not count.
+    pub bare: bool,
     /// Whether the link needs no address resolution (`NOARP`), so that neighbours cannot be relied on.
     pub no_arp: bool,
     /// Loopback interface.
@@ -77,6 +88,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// Whether IP packets come by it, and can be sent by it with what is known here, as far as its kind goes.
+    pub fn is_plain(&self) -> bool {
+        let resolves = self.ethernet && self.mac.is_some() && !self.no_arp;
+        (resolves || self.bare) && !self.loopback
+    }
+
     /// Whether packets can leave through the link now.
     pub fn alive(&self) -> bool {
         self.up && self.carrier

@@ -48,7 +48,7 @@ pub enum PuntReason {
     LinkMissing,
     /// The device is down or has no carrier.
     LinkDown,
-    /// The device does not carry Ethernet frames, or does no address resolution.
+    /// The device has link-layer headers other than Ethernet's, or does no address resolution where it would need to.
     NotEthernet,
     /// The device belongs to a bridge, a bond or a VRF.
     Enslaved,

@@ -60,6 +60,9 @@ pub const AF_INET: u8 = 2;
 pub const AF_INET6: u8 = 10;
 
 pub const ARPHRD_ETHER: u16 = 1;
+pub const ARPHRD_PPP: u16 = 512;
+pub const ARPHRD_RAWIP: u16 = 519;
+pub const ARPHRD_NONE: u16 = 0xfffe;
 pub const IFF_UP: u32 = 0x1;
 pub const IFF_LOOPBACK: u32 = 0x8;
 pub const IFF_NOARP: u32 = 0x80;

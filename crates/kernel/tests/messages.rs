@@ -6,7 +6,7 @@ mod model;
 
 use causeway_kernel::{
     Address, Family, Link, Message, Mirror, Neighbour, NextHop, NextHopKind, Object, Operation, Path, Prefix,
-    PuntReason, Qdisc, ReversePath, Route, Scope, Setting, SettingScope, Snapshot, Target,
+    PuntReason, Qdisc, ReversePath, Rewrite, Route, Scope, Setting, SettingScope, Snapshot, Target,
 };
 use common::{describe, describe_reverse};
 use model::{NaiveKernel, PORTS};
@@ -431,6 +431,36 @@ fn each_thing_that_makes_a_link_unfit_is_enough() {
         tell(&mut mirror, ADDED, Object::Route(by(&[2])));
         assert_eq!(answer(&mut mirror), to, "{link:?}");
     }
+}
+
+/// Gateways mean nothing there, and two routes to the same link are one way.
+#[test]
+fn by_a_link_without_link_layer_header_packets_go_without_a_neighbour() {
+    let bare = Link { ethernet: false, bare: true, no_arp: true, mac: None, mtu_bytes: 1400, ..link(2) };
+    let on_link = |ifindex| Path { gateway: None, ..path(ifindex) };
+    let to_bare = "p2 via 0.0.0.0 weight 1";
+    for (paths, to) in [
+        (vec![path(2)], to_bare.to_owned()),
+        (vec![on_link(2)], to_bare.to_owned()),
+        (vec![path(1), on_link(2)], format!("p1 via 10.1.0.9 weight 1 unresolved, {to_bare}")),
+        (vec![on_link(1), path(2)], "punt mixed-paths".to_owned()),
+    ] {
+        let mut mirror = mirror();
+        tell(&mut mirror, ADDED, Object::Link(bare.clone()));
+        tell(&mut mirror, ADDED, Object::Route(route(0, Target::Paths(paths.clone()))));
+        let text = answer(&mut mirror);
+        assert!(text.starts_with(&to), "{paths:?}: {text}");
+        let asked: Vec<u32> = mirror.gateways().into_iter().map(|(ifindex, _)| ifindex).collect();
+        assert!(!asked.contains(&2), "nobody answers there: {asked:?}");
+        let to_link = mirror.adjacency_id(2, [0; 4].into()).map(|id| mirror.snapshot().adjacencies[&id]);
+        let rewrite = to_link.map(|adjacency| adjacency.rewrite);
+        let expected = text.contains("p2").then_some(Some(Rewrite { mtu_bytes: 1400, ..Rewrite::BARE }));
+        assert_eq!(rewrite, expected);
+    }
+    let mut mirror = mirror();
+    tell(&mut mirror, ADDED, Object::Link(Link { up: false, carrier: false, ..bare }));
+    tell(&mut mirror, ADDED, Object::Route(by(&[2])));
+    assert_eq!(answer(&mut mirror), "punt link-down");
 }
 
 #[test]

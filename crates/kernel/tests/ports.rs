@@ -140,6 +140,7 @@ fn a_change_of_a_port_does_not_wait_for_more() {
         parent: None,
         mac: Some([2; 6]),
         ethernet: true,
+        bare: false,
         no_arp: false,
         loopback: false,
         up: true,

@@ -24,7 +24,8 @@ use std::sync::{Arc, Weak};
 /// One line each, with what to do: missing privileges, no such interface, a kernel without tcx, a front without graphs.
 pub fn open(name: &str, queues: usize, front: &Arc<Front>) -> Result<Port> {
     let interface = Interface::open(name)?;
-    let claim = front.claim_at_tcx(interface.index, interface.mac)?;
+    // What it takes, and whether that has Ethernet headers, is said by whoever decides for the port.
+    let claim = front.claim_at_tcx(interface.index, Some(interface.mac))?;
     let link = Link::Tcx(claim.attach_at_tcx(name)?);
     // None is turned off.
     let offloads = OffloadGuard::turn_off(&interface, &[])?;

@@ -31,6 +31,7 @@ use crate::ports::{self, Port, Replaced};
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled, OpenPorts, PORTS};
+use causeway_elements::kernel::lower::Begins;
 use causeway_elements::kernel::{FORWARDING, PORTS_MAX, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
@@ -136,7 +137,9 @@ fn look(args: &UpArgs, taken: &[Port], classes: &Classes) -> Result<Option<(Prob
 fn forward(args: UpArgs, classes: Classes, ports: &[Port], rooted: Rooted) -> Result<ExitCode> {
     let way = Way::find(&rooted.dir, rooted.listener, &args, ports)?;
     let at = |port: &Port| if port.attach == Attach::Tcx { Place::Tcx } else { Place::Xdp };
-    let places = ports.iter().map(at).collect();
+    // A port that forwards begins with one of them.
+    let begins = |port: &Port| port.begins.unwrap_or(Begins::Ethernet);
+    let places = ports.iter().map(|port| (at(port), begins(port))).collect();
     let (check_every, bytes) = (args.check_every, classes.are_two());
     let in_driver = args.driver && !ports.is_empty();
     let how = in_driver.then_some(driver::Settings { places, check_every, bytes });
@@ -323,7 +326,8 @@ fn follow(
     };
     let mut watcher = Watcher::open(config).context(what)?;
     let first = watcher.wait(Duration::from_secs(5)).context(what)?;
-    let policies = Arc::new(Policies::new(front.clone(), forwarding.clone()));
+    let begins: Vec<Option<Begins>> = ports.iter().map(|port| port.begins).collect();
+    let policies = Arc::new(Policies::new(front.clone(), forwarding.clone(), &begins));
     let unsaid = Arc::new(follow::Unsaid::default());
     let obey = (policies.clone(), forwarding.clone());
     let inspector = inspection::watch(inspector, obey, unsaid.clone(), &lease)?;

@@ -1,6 +1,7 @@
 //! The binary between hosts in network namespaces: `up`, `doctor`, the example configurations, changes to a running router, and
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
+mod bare;
 mod changes;
 mod churn;
 mod classes;
@@ -40,6 +41,7 @@ mod swaps;
 mod tcx;
 mod throughput;
 mod transfer;
+mod tunnel;
 mod up;
 mod upgrade;
 mod upgrade_changes;

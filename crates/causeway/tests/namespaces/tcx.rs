@@ -7,8 +7,6 @@ use crate::net::{Net, Router, wait_for};
 use crate::offloads::{offloads, refused};
 use crate::transfer::{datagrams, streams};
 use causeway_bpf::{Asm, Program, ProgramKind, Reg, TcxLink, TcxSide, action, tcx_programs};
-use std::path::PathBuf;
-use std::process::Child;
 
 /// Octets of a stream, and of the payload of a packet that a wire could carry at most.
 const LENGTH: usize = 8 << 20;
@@ -222,58 +220,6 @@ fn beside_anothers_program_the_kernel_forwards() {
     drop(link);
     log.wait(told, "forwarding", "forwarding again");
     net.meet(&up, false);
-}
-
-/// Who answers pings to what lies behind the TUN `rt` of the router's host; it ends with the value.
-struct Tun {
-    graph: PathBuf,
-    child: Child,
-}
-
-impl Tun {
-    fn new(net: &Net) -> Tun {
-        let file = |end: &str| std::env::temp_dir().join(format!("{}.{end}", net.name("tun")));
-        let (graph, socket) = (file("click"), file("sock"));
-        let text = "FromDevice(rt, METHOD TUN) -> CheckIPHeader -> ICMPPingResponder -> Queue
-            -> ToDevice(rt, METHOD TUN);";
-        std::fs::write(&graph, text).expect("written");
-        let args =
-            format!("run {} --name {} --socket {}", graph.display(), net.name("tun"), socket.display());
-        let child = net.causeway(&args).spawn().expect("causeway");
-        wait_for("the TUN", || net.ip("r", "link show type tun").contains("rt:"));
-        net.ip("r", "addr add 10.99.0.1/24 dev rt");
-        Tun { graph, child }
-    }
-}
-
-impl Drop for Tun {
-    fn drop(&mut self) {
-        // It may have ended, and what it leaves is in a folder of temporary files.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_file(&self.graph);
-    }
-}
-
-/// TUN stands for all that has no Ethernet header. What comes from it and what goes to it is the kernel's, wherever the other
-/// port is; the others' packets are forwarded as ever.
-#[test]
-fn an_interface_without_ethernet_header_is_the_kernels() {
-    let Some(net) = Net::new() else { return };
-    let _tun = Tun::new(&net);
-    for (args, is_port) in [("ra rb rt --driver", true), ("ra rb --driver --attach xdp", false)] {
-        let (up, log) = Log::up(&net, "r", args);
-        let of_tun = |line: &&str| line.contains("rt: ") && line.contains("no Ethernet header");
-        assert_eq!(log.text().lines().filter(of_tun).count(), usize::from(is_port), "{}", log.text());
-        net.meet(&up, false);
-        let before = (forwarded(&up), by_kernel(&net));
-        assert!(net.ping("-c 3 10.99.0.2").0, "{args}");
-        assert_eq!(by_kernel(&net) - before.1, 6, "{args}: there and back");
-        assert!(net.ping("-c 3 10.77.2.2").0, "{args}");
-        if is_port {
-            assert!(forwarded(&up) >= before.0 + 6, "{args}");
-        }
-    }
 }
 
 /// Without the option nothing changes: the kernel forwards between virtual interfaces.

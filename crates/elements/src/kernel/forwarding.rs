@@ -29,11 +29,13 @@ const MARKS: usize = 1 << 16;
 pub struct Neighbour {
     /// Number of the port among [`Forwarding::ports`], or [`KERNEL`].
     pub port: u16,
-    /// With [`KERNEL`]: why, as a place in [`Forwarding::reasons`].
+    /// With [`KERNEL`], and where there are no [`Neighbour::addresses`]: why elements leave packets to the kernel, as a place in
+    /// [`Forwarding::reasons`].
     pub reason: u8,
     /// The largest IP packet, octets.
     pub mtu_bytes: u32,
-    /// Destination and source address of the Ethernet header.
+    /// Destination and source address of the Ethernet header. All zero where packets leave without one, which only programs in
+    /// the stack can have them do.
     pub addresses: [u8; 12],
     /// The mark that is set when a packet is sent there ([`Forwarding::take_mark`]).
     pub mark: u16,

@@ -196,7 +196,7 @@ impl Scene<'_> {
         if unclear {
             return Err(FLOW);
         }
-        if hop.port == KERNEL {
+        if hop.port == KERNEL || hop.is_bare() {
             return Err(PUNTS.len() + usize::from(hop.reason));
         }
         if header.len > hop.mtu_bytes as usize {
@@ -289,6 +289,7 @@ impl KernelForward {
                 let reason = self.forwarding.reasons().get(usize::from(hop.reason));
                 format!("kernel {}", reason.unwrap_or(&""))
             }
+            Some(name) if hop.is_bare() => name.clone(),
             Some(name) => {
                 let mac: Vec<String> = hop.addresses[..6].iter().map(|b| format!("{b:02x}")).collect();
                 format!("{name} {}", mac.join(":"))

@@ -32,6 +32,30 @@ pub mod table {
     pub const COUNT: usize = 7;
 }
 
+/// What packets begin with that come in by a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begins {
+    /// An Ethernet header.
+    Ethernet,
+    /// The IP header: the port has no link-layer headers.
+    Ip,
+}
+
+impl Begins {
+    /// Bytes in front of the IP header.
+    #[must_use]
+    pub const fn ip(self) -> u32 {
+        match self {
+            Begins::Ethernet => ETHERNET as u32,
+            Begins::Ip => 0,
+        }
+    }
+
+    const fn at(self, offset: u32) -> At {
+        At::data(self.ip() + offset)
+    }
+}
+
 /// In place of a port's number: there are several next hops.
 pub const GROUP: u16 = KERNEL - 1;
 
@@ -62,9 +86,19 @@ const FLOWS6: Flows =
 const PROTOCOL_BIT: u64 = 32;
 const ABOVE_BIT: u64 = 40;
 
+/// Types in Ethernet headers.
+const TYPE4: u64 = 0x0800;
+const TYPE6: u64 = 0x86dd;
+
 const PORT_BITS: u64 = 16;
 
 impl Neighbour {
+    /// Whether packets leave without an Ethernet header.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.addresses == [0; 12]
+    }
+
     /// Port and largest packet; the first eight bytes of an Ethernet header, and the next four.
     #[must_use]
     pub fn words(&self) -> [u64; 3] {
@@ -76,35 +110,53 @@ impl Neighbour {
 
 /// What is done to packets that come in by port number `port`: they leave by the output with the number of the port that they
 /// are to leave by, as the element would have them leave, or are given up.
+///
+/// To a neighbour without addresses they leave with or without an Ethernet header, as they came: who takes them there takes it
+/// off. Those that came without one get one for other neighbours.
 #[must_use]
-pub fn program(forwarding: &Arc<Forwarding>, port: u16) -> Option<Program> {
+pub fn program(forwarding: &Arc<Forwarding>, port: u16, begins: Begins) -> Option<Program> {
     let mut b = Builder::new();
     let [policy, ..] = b.look_up(Box::new(Policies(forwarding.clone())), [u64::from(port).into()]);
-    b.require(Test::Has(at(0), 20));
-    let ethertype = b.load(At::data(12), 2);
+    b.require(Test::Has(begins.at(0), 20));
+    let (kind, kinds) = match begins {
+        Begins::Ethernet => (b.load(At::data(12), 2), [TYPE4, TYPE6]),
+        Begins::Ip => {
+            let first = b.load(At::data(0), 1);
+            (b.compute(Alu::Shr, first, 4), [4, 6])
+        }
+    };
     let (four, rest) = (b.block(), b.block());
-    b.branch(Test::Equal(ethertype.into(), 0x0800.into()), four, rest);
+    b.branch(Test::Equal(kind.into(), kinds[0].into()), four, rest);
     b.at(four);
-    b.with_scratch(|b| four_of(b, forwarding, policy, port));
+    let way = Way { forwarding, policy, port, begins };
+    b.with_scratch(|b| four_of(b, &way));
     b.at(rest);
-    b.require(Test::Equal(ethertype.into(), 0x86dd.into()));
-    b.with_scratch(|b| six_of(b, forwarding, policy, port));
+    b.require(Test::Equal(kind.into(), kinds[1].into()));
+    b.with_scratch(|b| six_of(b, &way));
     b.finish()
 }
 
+/// What the parts of a program share.
+struct Way<'a> {
+    forwarding: &'a Arc<Forwarding>,
+    policy: Reg,
+    port: u16,
+    begins: Begins,
+}
+
 /// What is done to IPv4 packets.
-fn four_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16) {
+fn four_of(b: &mut Builder, &Way { forwarding, policy, port, begins }: &Way<'_>) {
     let tables = || (forwarding.clone(), forwarding.readers());
-    let (source, destination, len) = header(b);
+    let (source, destination, len) = header(b, begins);
     may_forward(b, policy, PortPolicy::IPV4);
     let [paths, ..] = b.look_up(Box::new(Back(tables())), [source.into()]);
     b.with_scratch(|b| check_source(b, policy, paths, port));
     let found = b.look_up(Box::new(Ahead(tables())), [destination.into()]);
     let member = |b: &mut Builder| {
-        let flow = flow(b, &FLOWS4, len);
+        let flow = flow(b, begins, &FLOWS4, len);
         let above = b.compute(Alu::Shl, found[1], ABOVE_BIT);
         let flow = b.compute(Alu::Or, flow, above);
-        let (source, destination) = (b.load(at(12), 4), b.load(at(16), 4));
+        let (source, destination) = (b.load(begins.at(12), 4), b.load(begins.at(16), 4));
         let source = b.compute(Alu::Shl, source, 32);
         let addresses = b.compute(Alu::Or, source, destination);
         b.look_up(Box::new(Members(tables())), [addresses.into(), flow.into()])
@@ -112,8 +164,7 @@ fn four_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16
     by_one_of(b, found, member, |b, hop| {
         let to = may_leave(b, hop[0], len);
         may_return(b, policy, to, port);
-        decrement(b);
-        go_out(b, hop, to, len);
+        go_out(b, begins, (&FOUR, hop), (to, len));
     });
 }
 
@@ -136,10 +187,11 @@ fn by_one_of(
 }
 
 /// What is done to IPv6 packets.
-fn six_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16) {
+fn six_of(b: &mut Builder, &Way { forwarding, policy, port, begins }: &Way<'_>) {
     let tables = || (forwarding.clone(), forwarding.readers());
-    let len = header6(b);
+    let len = header6(b, begins);
     may_forward(b, policy, PortPolicy::IPV6);
+    let at = |offset| begins.at(offset);
     let address = |b: &mut Builder, offset| [b.load(at(offset), 8), b.load(at(offset + 8), 8)].map(Value::Of);
     let source = address(b, 8);
     let [paths, ..] = b.look_up(Box::new(Back6(tables())), source);
@@ -148,7 +200,7 @@ fn six_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16)
     let destination = address(b, 24);
     let found = b.look_up(Box::new(Ahead6(tables())), destination);
     let member = |b: &mut Builder| {
-        let flow = flow(b, &FLOWS6, len);
+        let flow = flow(b, begins, &FLOWS6, len);
         let label = b.load(at(0), 4);
         let label = b.compute(Alu::And, label, 0xf_ffff);
         let label = b.compute(Alu::Shl, label, ABOVE_BIT);
@@ -159,10 +211,7 @@ fn six_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16)
     by_one_of(b, found, member, |b, hop| {
         let to = may_leave(b, hop[0], len);
         b.forbid(Test::Equal(to.into(), u64::from(port).into()));
-        let limit = b.load(at(7), 1);
-        let less = b.compute(Alu::Sub, limit, 1);
-        b.store(at(7), 1, less);
-        go_out(b, hop, to, len);
+        go_out(b, begins, (&SIX, hop), (to, len));
     });
 }
 
@@ -179,17 +228,52 @@ fn may_leave(b: &mut Builder, way: Reg, len: Reg) -> Reg {
     b.compute(Alu::And, way, (1 << PORT_BITS) - 1)
 }
 
+/// How packets of an IP version go out.
+struct Kind {
+    ethertype: u64,
+    /// Takes one from the time to live.
+    decrement: fn(&mut Builder, Begins),
+}
+
+const FOUR: Kind = Kind { ethertype: TYPE4, decrement };
+const SIX: Kind = Kind { ethertype: TYPE6, decrement: decrement6 };
+
 /// The packet leaves to a neighbour with these words.
-fn go_out(b: &mut Builder, [_, front, back]: [Reg; 3], to: Reg, len: Reg) {
+fn go_out(b: &mut Builder, begins: Begins, (kind, words): (&Kind, [Reg; 3]), (to, len): (Reg, Reg)) {
+    let [_, front, back] = words;
+    if begins == Begins::Ip {
+        let (bare, framed) = (b.block(), b.block());
+        let addresses = b.compute(Alu::Or, front, back);
+        b.branch(Test::Equal(addresses.into(), 0.into()), bare, framed);
+        b.at(bare);
+        b.with_scratch(|b| (kind.decrement)(b, Begins::Ip));
+        b.put(Field::Length, len);
+        b.leave_by(to);
+        b.at(framed);
+        // First of all: if there is no room for it the packet is given up as it came.
+        b.push(ETHERNET as u32);
+    }
+    b.with_scratch(|b| (kind.decrement)(b, Begins::Ethernet));
     b.store(At::data(0), 8, front);
     b.store(At::data(8), 4, back);
+    if begins == Begins::Ip {
+        b.store(At::data(12), 2, kind.ethertype);
+    }
     let frame_len = b.compute(Alu::Add, len, ETHERNET as u64);
     b.put(Field::Length, frame_len);
     b.leave_by(to);
 }
 
+/// Decrements the hop limit, which is above 1.
+fn decrement6(b: &mut Builder, begins: Begins) {
+    let limit = b.load(begins.at(7), 1);
+    let less = b.compute(Alu::Sub, limit, 1);
+    b.store(begins.at(7), 1, less);
+}
+
 /// The ports and the protocol of a packet's flow; without a branch: ports that are none become 0.
-fn flow(b: &mut Builder, of: &Flows, len: Reg) -> Reg {
+fn flow(b: &mut Builder, begins: Begins, of: &Flows, len: Reg) -> Reg {
+    let at = |offset| begins.at(offset);
     let protocol = b.load(at(of.protocol_at), 1);
     let unclear = b.member(protocol, of.unclear.to_vec());
     b.require(Test::Equal(unclear.into(), 0.into()));
@@ -209,16 +293,13 @@ fn flow(b: &mut Builder, of: &Flows, len: Reg) -> Reg {
     b.compute(Alu::Or, ports, protocol)
 }
 
-const fn at(offset: u32) -> At {
-    At::data(ETHERNET as u32 + offset)
-}
-
 /// Checks the IPv4 header, as `Version::check` does; gives source, destination, and octets of the packet.
-fn header(b: &mut Builder) -> (Reg, Reg, Reg) {
+fn header(b: &mut Builder, begins: Begins) -> (Reg, Reg, Reg) {
+    let at = |offset| begins.at(offset);
     let first = b.load(at(0), 1);
     b.require(Test::Equal(first.into(), 0x45.into()));
     let (len, frame_len) = (b.load(at(2), 2), b.get(Field::Length));
-    let room = b.compute(Alu::Sub, frame_len, ETHERNET as u64);
+    let room = b.compute(Alu::Sub, frame_len, u64::from(begins.ip()));
     b.forbid(Test::Above(20.into(), len.into()));
     b.forbid(Test::Above(len.into(), room.into()));
     let fragment = b.load(at(6), 2);
@@ -232,7 +313,8 @@ fn header(b: &mut Builder) -> (Reg, Reg, Reg) {
 }
 
 /// Checks the IPv6 header in the same way; gives octets of the packet.
-fn header6(b: &mut Builder) -> Reg {
+fn header6(b: &mut Builder, begins: Begins) -> Reg {
+    let at = |offset| begins.at(offset);
     // With the first octet behind it, which says whether it is neighbour discovery.
     b.require(Test::Has(at(0), 41));
     let first = b.load(at(0), 1);
@@ -240,7 +322,7 @@ fn header6(b: &mut Builder) -> Reg {
     b.require(Test::Equal(version.into(), 6.into()));
     let (payload, frame_len) = (b.load(at(4), 2), b.get(Field::Length));
     let len = b.compute(Alu::Add, payload, 40);
-    let room = b.compute(Alu::Sub, frame_len, ETHERNET as u64);
+    let room = b.compute(Alu::Sub, frame_len, u64::from(begins.ip()));
     b.forbid(Test::Above(len.into(), room.into()));
     let limit = b.load(at(7), 1);
     b.require(Test::Above(limit.into(), 1.into()));
@@ -289,7 +371,8 @@ fn may_return(b: &mut Builder, policy: Reg, to: Reg, port: u16) {
 }
 
 /// Decrements the time to live, which is above 1 (RFC 1624).
-fn decrement(b: &mut Builder) {
+fn decrement(b: &mut Builder, begins: Begins) {
+    let at = |offset| begins.at(offset);
     let (ttl, sum) = (b.load(at(8), 1), b.load(at(10), 2));
     let less = b.compute(Alu::Sub, ttl, 1);
     b.store(at(8), 1, less);

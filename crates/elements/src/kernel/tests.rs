@@ -118,6 +118,24 @@ impl Tables {
     }
 }
 
+/// A program in the stack would send it; there is nothing that the element could write in front of it.
+#[test]
+fn what_leaves_without_an_ethernet_header_is_the_kernels() {
+    let mut t = Tables::new();
+    let bare =
+        Neighbour { port: B as u16, reason: 1, mtu_bytes: 100, addresses: [0; 12], mark: 9, serial: 0 };
+    let index = t.acquire(bare, Paths::unicast([B]));
+    t.v4.insert("10.7.0.0/16".parse().unwrap(), index).unwrap();
+    let mut h = t.harness();
+    let frame = udp4([10, 1, 0, 2], [10, 7, 0, 1], 60);
+    h.push(IN_A, Packet::from_bytes(&frame).unwrap());
+    let to_kernel = h.take(kernel_output(IN_A));
+    assert_eq!(to_kernel.len(), 1);
+    assert_eq!(to_kernel[0].data(), frame, "as it came");
+    assert!(!t.forwarding.take_mark(9), "nothing was sent there");
+    assert_eq!(h.read_with("lookup", "10.7.0.1").unwrap(), "b");
+}
+
 /// A frame to `to` from `from` with a UDP packet of `len` octets.
 fn udp4(from: [u8; 4], to: [u8; 4], len: usize) -> Vec<u8> {
     let mut frame = vec![0xee; 14 + len];

@@ -19,7 +19,7 @@ use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, Slot};
 use std::os::fd::AsFd;
 
 /// What asks. The hops' words are those of KernelForward's neighbours: port and, from bit 16 on, the largest packet; then the
-/// addresses of the Ethernet header.
+/// addresses of the Ethernet header, zero where packets leave without one.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'m> {
     /// Whose turn it is, and the reports.
@@ -81,6 +81,8 @@ mod part {
     pub const ASKED: i16 = 24;
     /// A key to be looked up.
     pub const KEY: i16 = 32;
+    /// What the lookup returned.
+    pub const CODE: i16 = 40;
     /// What the kernel is asked, and answers.
     pub const QUESTION: i16 = 64;
     pub const REPORTS: i16 = 128;
@@ -119,6 +121,8 @@ mod fib {
     pub const BYTES: i32 = 64;
 }
 
+/// What the lookup returns if it knows the way out and not the neighbour.
+const NO_NEIGHBOUR: i32 = 7;
 /// Octets of the longest header.
 const HEADER: i16 = 40;
 /// Protocols whose ports policy rules can ask for: TCP, UDP, SCTP.
@@ -156,9 +160,10 @@ impl Check<'_> {
         question(asm, self.version, self.header, seen);
         look_up(asm, frame.context);
         asm.mov(Reg::R5, Reg::R0);
+        self.part(asm, frame, Reg::R1);
+        asm.store(Size::W, Reg::R1, part::CODE, Reg::R5);
         match of {
             Of::Route => {
-                asm.jump_if32(Cond::Ne, Reg::R5, 0, differs);
                 self.compare(asm, frame, (hops, RECORD), interfaces, differs);
                 asm.jump(same);
             }
@@ -171,6 +176,12 @@ impl Check<'_> {
         asm.alu(Alu::Add, Reg::R3, Reg::R2);
         asm.store(Size::D, Reg::R3, 0, DOUBTED as i32);
         asm.jump(doubted);
+    }
+
+    /// `to` = what the lookup returned; destroys R0.
+    fn code(&self, asm: &mut Asm, frame: &Frame, to: Reg) {
+        self.part(asm, frame, to);
+        asm.load(Size::W, to, to, part::CODE);
     }
 
     /// `to` = this processor's part of the memory; destroys R0.
@@ -220,7 +231,6 @@ impl Check<'_> {
             asm.jump_if(Cond::Eq, Reg::R2, 0, same);
         }
         asm.bind(known);
-        asm.jump_if32(Cond::Ne, Reg::R5, 0, differs);
         for place in 0..MEMBERS {
             let next = asm.label();
             member(asm, place, differs);
@@ -232,7 +242,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the answer is a hop; R5 becomes 0.
+    /// Whether the answer is a hop.
     fn compare(
         &self,
         asm: &mut Asm,
@@ -241,11 +251,29 @@ impl Check<'_> {
         interfaces: &Ways<'_>,
         differs: Label,
     ) {
+        let (same, bare) = (asm.label(), asm.label());
+        record(asm, frame, hop, Reg::R3);
+        asm.load(Size::D, Reg::R2, Reg::R3, 8);
+        asm.load(Size::D, Reg::R4, Reg::R3, 16);
+        asm.alu(Alu::Or, Reg::R2, Reg::R4);
+        asm.jump_if(Cond::Eq, Reg::R2, 0, bare);
+        self.code(asm, frame, Reg::R2);
+        asm.jump_if(Cond::Ne, Reg::R2, 0, differs);
         self.compare_interface(asm, frame, hop, interfaces, differs);
         self.compare_addresses(asm, frame, hop, differs);
+        asm.jump(same);
+        asm.bind(bare);
+        // It asks for a neighbour also where none is needed.
+        let fine = asm.label();
+        self.code(asm, frame, Reg::R2);
+        asm.jump_if(Cond::Eq, Reg::R2, NO_NEIGHBOUR, fine);
+        asm.jump_if(Cond::Ne, Reg::R2, 0, differs);
+        asm.bind(fine);
+        self.compare_interface(asm, frame, hop, interfaces, differs);
+        asm.bind(same);
     }
 
-    /// Whether the answer's interface is the one that the hop's port stands for; R5 becomes 0.
+    /// Whether the answer's interface is the one that the hop's port stands for; R1 becomes this processor's part.
     fn compare_interface(
         &self,
         asm: &mut Asm,
@@ -261,7 +289,6 @@ impl Check<'_> {
         asm.store(Size::W, Reg::R2, 0, Reg::R3);
         asm.map(Reg::R1, interfaces.map().as_fd());
         asm.call(Helper::MapLookup);
-        asm.mov(Reg::R5, 0);
         asm.jump_if(Cond::Eq, Reg::R0, 0, differs);
         asm.load(Size::W, Reg::R2, Reg::R0, 0);
         self.part(asm, frame, Reg::R1);
@@ -289,7 +316,7 @@ impl Check<'_> {
         }
     }
 
-    /// Writes a report, if there is room; R5 is what the lookup returned. A packet that is to be cut is reported with the length
+    /// Writes a report, if there is room. A packet that is to be cut is reported with the length
     /// of the others, which the kernel was asked about.
     fn report(&self, asm: &mut Asm, (seen, context): (Seen, Slot), frame: &Frame) {
         let full = asm.label();
@@ -307,7 +334,8 @@ impl Check<'_> {
         asm.load_slot(Size::D, Reg::R2, frame.key, INDEX);
         asm.alu(Alu::Rsh, Reg::R2, 3);
         asm.store(Size::D, Reg::R4, in_report::INDEX, Reg::R2);
-        asm.store(Size::W, Reg::R4, in_report::CODE, Reg::R5);
+        asm.load(Size::W, Reg::R2, Reg::R1, part::CODE);
+        asm.store(Size::W, Reg::R4, in_report::CODE, Reg::R2);
         seen.ingress(asm, context, Reg::R2);
         asm.store(Size::W, Reg::R4, in_report::INTERFACE, Reg::R2);
         for word in 0..fib::BYTES as i16 / 8 {

@@ -1,6 +1,6 @@
 //! What user space has of the self-check: reports, and the question anew.
 
-use super::{HEADER, REPORTS, Version, fib, in_report, look_up, part, question};
+use super::{HEADER, NO_NEIGHBOUR, REPORTS, Version, fib, in_report, look_up, part, question};
 use crate::ways::Seen;
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{
@@ -90,10 +90,17 @@ impl Answer {
             4 => "it would not be forwarded",
             5 => "forwarding is off",
             6 => "it would go into a tunnel",
-            7 => "the neighbour is not known",
+            NO_NEIGHBOUR => "the neighbour is not known",
             8 => "it is too long",
             _ => "the lookup fails",
         })
+    }
+
+    /// Whether the packet would be forwarded by an interface without neighbours. The lookup asks for one there too, and it is
+    /// known only while the kernel has sent to it.
+    #[must_use]
+    pub fn needs_no_neighbour(&self) -> bool {
+        matches!(self.code, 0 | NO_NEIGHBOUR)
     }
 
     fn of(code: i32, answer: &[u8; fib::BYTES as usize]) -> Answer {

@@ -1,7 +1,7 @@
 //! What is known of a packet besides its bytes, read and set.
 
 use super::{DATA, DATA_END, Stop, Writer, size};
-use crate::state::{FARTHEST, Header, Mark};
+use crate::state::{Header, Mark};
 use causeway_bpf::{Alu, Cond, Reg, Size};
 use causeway_engine::ir::{self, Base, Field, Value};
 
@@ -106,10 +106,10 @@ impl Writer<'_> {
         let mark = match value {
             Value::Const(n) => {
                 let at = i32::try_from(n).ok().and_then(|n| n.checked_add(self.state.data));
-                at.filter(|&at| at <= FARTHEST).map_or(Mark::None, Mark::At)
+                at.filter(|&at| at <= self.state.farthest()).map_or(Mark::None, Mark::At)
             }
             Value::Of(_) => {
-                self.read_bounded(value, FARTHEST + 1);
+                self.read_bounded(value, self.state.farthest() + 1);
                 self.asm.alu(Alu::Add, Reg::R0, self.state.data);
                 self.asm.store_slot(Size::D, self.frame.mark(header), 0, Reg::R0);
                 Mark::Stack

@@ -1,16 +1,17 @@
 //! Writes operations as instructions.
 //!
 //! The machine's registers: R6 is where the frame starts, R7 where it ends, R0 to R2 are scratch, and the others are homes
-//! of the program's registers ([`crate::registers`]). No instruction here moves the frame, so that R6 and R7 stay good.
+//! of the program's registers ([`crate::registers`]). Where the frame is moved, R6 and R7 are read anew.
 
 mod fields;
+mod grow;
 mod sum;
 
 pub use sum::SUM_BYTES;
 
 use crate::frame::Frame;
 use crate::registers::{BlockHomes, Home};
-use crate::state::{FARTHEST, Header, Mark, Reach, State};
+use crate::state::{Header, Mark, Reach, State};
 use causeway_bpf::{Alu, Asm, Cond, Label, Operand, Reg, Size};
 use causeway_engine::ir::{self, At, Base, Op, Value};
 
@@ -152,7 +153,7 @@ impl Writer<'_> {
             Mark::Stack => {
                 let header = if base == Base::Network { Header::Network } else { Header::Transport };
                 self.asm.load_slot(Size::D, Reg::R2, self.frame.mark(header), 0);
-                self.asm.jump_if(Cond::Gt, Reg::R2, FARTHEST, unless);
+                self.asm.jump_if(Cond::Gt, Reg::R2, self.state.farthest(), unless);
                 if self.state.data > 0 {
                     self.asm.jump_if(Cond::Lt, Reg::R2, self.state.data, unless);
                 }
@@ -223,8 +224,11 @@ impl Writer<'_> {
             }
             Op::Push(n) => {
                 let start = i32::try_from(n).ok().and_then(|n| self.state.data.checked_sub(n));
-                self.state.data =
-                    start.filter(|&at| at >= 0).ok_or(Unsaid("it needs room in front of the frame"))?;
+                match start.ok_or(Unsaid("it needs too much room in front of the frame"))? {
+                    start @ 0.. => self.state.data = start,
+                    more if self.partial => self.grow(-more),
+                    _ => return Err(Unsaid("it needs room in front of the frame")),
+                }
                 self.reach.changed = true;
             }
             // These need what the caller has.

@@ -1,11 +1,13 @@
 //! The router that follows the kernel: its element, its program by the interpreter, and the same in the driver.
 
+mod bare;
 mod groups6;
 mod packets;
 mod super_packets;
 mod ways;
 
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, SkbContext, TestRun, XdpContext, action};
+use causeway_elements::kernel::lower::Begins;
 use causeway_elements::kernel::{
     FORWARDING, Forwarding, InDriver, KERNEL, Neighbour, Paths, PortPolicy, ReversePath, lower,
 };
@@ -75,6 +77,11 @@ fn addresses(rng: &mut Rng) -> [u8; 12] {
 
 impl Router {
     fn new(rng: &mut Rng, routes6: usize) -> Router {
+        Router::with_bare(rng, routes6, None)
+    }
+
+    /// One whose packets leave by a port without Ethernet headers.
+    fn with_bare(rng: &mut Rng, routes6: usize, bare: Option<u16>) -> Router {
         let domain = Domain::new();
         let memory = Arc::new(SharedRegion::new(LAYOUT.bytes()).expect("memory"));
         let memory6 = Arc::new(SharedRegion::new(LAYOUT6.bytes()).expect("memory"));
@@ -92,7 +99,7 @@ impl Router {
                 port,
                 reason: 0,
                 mtu_bytes: [1500, 40, 1280][rng.usize(..3)],
-                addresses: addresses(rng),
+                addresses: if bare == Some(port) { [0; 12] } else { addresses(rng) },
                 mark: n as u16,
                 serial: n,
             };
@@ -185,6 +192,15 @@ impl Router {
     }
 
     fn compiled<'m>(&'m self, hook: Hook, counters: &'m Counters) -> (Compiled, Graph<Table<'m>>) {
+        self.compiled_for((hook, Begins::Ethernet), counters)
+    }
+
+    /// For packets that begin so.
+    fn compiled_for<'m>(
+        &'m self,
+        (hook, begins): (Hook, Begins),
+        counters: &'m Counters,
+    ) -> (Compiled, Graph<Table<'m>>) {
         let trie = Trie::V4 { memory: &self.memory, layout: LAYOUT };
         let mut tables = vec![None; lower::table::COUNT];
         tables[lower::table::POLICIES] = Some(Table::Words(Words { memory: &self.policies, len: 64 }));
@@ -204,7 +220,7 @@ impl Router {
         tables[lower::table::PATHS6] = Some(Table::RouteWords(trie, paths));
         tables[lower::table::NEXT_HOPS6] =
             Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
-        let program = lower::program(&self.forwarding, IN as u16);
+        let program = lower::program(&self.forwarding, IN as u16, begins);
         assert!(program.is_some(), "it can be said");
         let outputs = (0..PORTS).map(|port| Some(Target::Emit(port))).collect();
         let graph = Graph { nodes: vec![Node { name: "forward".to_owned(), program, tables, outputs }] };

@@ -188,6 +188,10 @@ impl<'m> Twin<'m> {
     /// What the programs make of a frame, as far as the node `stop`: the packet, the way out, and what was counted.
     fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<Made, String> {
         let mut packet = Packet::from_bytes(frame).ok_or("no packet")?;
+        // What is put in front is of whatever content; the kernel puts zeros there.
+        let room = packet.headroom();
+        packet.push(room).map_err(|e| format!("{e:?}"))?[..room].fill(0);
+        packet.pull(room).map_err(|e| format!("{e:?}"))?;
         packet.set_packet_type(packet_type(frame, self.hook));
         let mut edges = vec![0; self.compiled.first_exit - self.compiled.edge_counters[0]];
         let first = self.compiled.edge_counters[0];

@@ -21,6 +21,7 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
         return Ok(None);
     }
     let flags = word(payload, 8, WHAT)?;
+    let hardware = u16_at(payload, 2);
     let mut link = Link {
         index: word(payload, 4, WHAT)?,
         name: String::new(),
@@ -28,7 +29,8 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
         kind: None,
         parent: None,
         mac: None,
-        ethernet: u16_at(payload, 2) == Some(ARPHRD_ETHER),
+        ethernet: hardware == Some(ARPHRD_ETHER),
+        bare: matches!(hardware, Some(ARPHRD_NONE | ARPHRD_PPP | ARPHRD_RAWIP)),
         no_arp: flags & IFF_NOARP != 0,
         loopback: flags & IFF_LOOPBACK != 0,
         up: flags & IFF_UP != 0,

@@ -12,7 +12,7 @@ use super::{Finding, Severity};
 /// | `port-missing` | yes | there is no interface of that name |
 /// | `port-enslaved` | yes | it belongs to a bridge, a bond or a VRF |
 /// | `port-shared` | yes | an interface upon it takes frames that are addressed to it |
-/// | `port-kind` | yes | it is not Ethernet, or resolves no addresses |
+/// | `port-kind` | yes | it is Ethernet and resolves no addresses, or neither Ethernet nor without link-layer header |
 /// | `port-down` | yes | it is down (a warning) |
 /// | `policy-rule` | yes | an `ip rule` selects by more than the destination, or discards, or one of the kernel's own is missing |
 /// | `nft-ingress` | yes | an nftables chain with rules, or that drops, where packets come in by a port |

@@ -27,10 +27,10 @@ pub(super) fn findings(link: &Link) -> Vec<Finding> {
             format!("ip link set dev {} nomaster", link.name),
         ));
     }
-    if !link.ethernet || link.no_arp || link.loopback {
+    if !link.is_plain() {
         findings.push(Check::PortKind.refuse(
             &link.name,
-            "is no Ethernet interface with address resolution",
+            "is neither an Ethernet interface with address resolution nor one without link-layer header",
             "leave it out: the kernel forwards to it",
         ));
     }

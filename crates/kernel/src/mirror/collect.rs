@@ -301,7 +301,8 @@ impl Mirror {
                 gateways.extend(legs.iter().map(|(adjacency, _)| *adjacency));
             }
         }
-        gateways.retain(|(ifindex, _)| self.link_by_index(*ifindex).is_some_and(Link::alive));
+        let asks = |link: &Link| link.alive() && !link.bare;
+        gateways.retain(|(ifindex, _)| self.link_by_index(*ifindex).is_some_and(asks));
         gateways
     }
 }

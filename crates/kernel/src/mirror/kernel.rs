@@ -135,13 +135,17 @@ impl Kernel {
         if !paths.iter().any(|path| self.alive(path.ifindex)) {
             return Way::Punt(PuntReason::LinkDown);
         }
-        if let [Path { ifindex, gateway: None, .. }] = paths {
+        if let [Path { ifindex, gateway: None, .. }] = paths
+            && !self.is_bare(*ifindex)
+        {
             return Way::OnLink { ifindex: *ifindex, mtu_bytes };
         }
         let mut legs = Vec::with_capacity(paths.len());
         for path in paths {
             let share = if paths.len() == 1 { Share::Counts } else { self.share(family, path.ifindex, dead) };
-            match (share, path.gateway) {
+            // By a link without neighbours a gateway says nothing more.
+            let gateway = if self.is_bare(path.ifindex) { Some(family.unspecified()) } else { path.gateway };
+            match (share, gateway) {
                 (Share::LeftOut, _) => {}
                 (Share::Unclear, _) => return Way::Punt(PuntReason::Unclear),
                 (Share::Counts, None) => return Way::Punt(PuntReason::MixedPaths),
@@ -194,6 +198,10 @@ impl Kernel {
             && self.links.get(&ifindex).is_some_and(|link| link.value.up)
     }
 
+    fn is_bare(&self, ifindex: u32) -> bool {
+        self.links.get(&ifindex).is_some_and(|link| link.value.bare)
+    }
+
     /// Why packets cannot be sent by a device other than by the kernel, whatever its present state.
     fn unfit(&self, ifindex: u32) -> Option<PuntReason> {
         let Some(Seen { value: link, .. }) = self.links.get(&ifindex) else {
@@ -201,7 +209,7 @@ impl Kernel {
         };
         if !self.ports.contains(&ifindex) {
             Some(PuntReason::OutsidePorts)
-        } else if !link.ethernet || link.mac.is_none() || link.no_arp || link.loopback {
+        } else if !link.is_plain() {
             Some(PuntReason::NotEthernet)
         } else if link.master.is_some() {
             Some(PuntReason::Enslaved)
@@ -224,11 +232,11 @@ impl Kernel {
     pub fn adjacency(&self, (ifindex, address): AdjacencyKey) -> Adjacency {
         let link = self.links.get(&ifindex).map(|seen| &seen.value).filter(|link| link.alive());
         let rewrite = link.and_then(|link| {
-            Some(Rewrite {
-                destination: self.mac(ifindex, address)?,
-                source: link.mac?,
-                mtu_bytes: if address.is_ipv4() { link.mtu_bytes } else { link.mtu6_bytes },
-            })
+            let mtu_bytes = if address.is_ipv4() { link.mtu_bytes } else { link.mtu6_bytes };
+            if link.bare {
+                return Some(Rewrite { mtu_bytes, ..Rewrite::BARE });
+            }
+            Some(Rewrite { destination: self.mac(ifindex, address)?, source: link.mac?, mtu_bytes })
         });
         Adjacency { ifindex, address, rewrite }
     }

@@ -11,6 +11,7 @@ fn link(index: u32, up: bool, carrier: bool) -> Link {
         parent: None,
         mac: Some([2, 0, 0, 0, 0, index as u8]),
         ethernet: true,
+        bare: false,
         no_arp: false,
         loopback: false,
         up,

@@ -170,7 +170,7 @@ impl Kernel {
 /// The halves of a queue of r0 in the hands of such a kernel.
 fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let interface = Interface::open("r0").expect("r0");
-    let rules = Rules { mac: interface.mac, take: Take::All, partial_checksums: false };
+    let rules = Rules { mac: Some(interface.mac), take: Take::All, partial_checksums: false };
     let claim = testnet::front().claim(interface.index, 1, u32::MAX, rules).expect("claimed");
     let (link, _) = attach(&interface, &claim, None, false).expect("attached");
     let offloads = OffloadGuard::turn_off(&interface, &[]).expect("nothing to do");

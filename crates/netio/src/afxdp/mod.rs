@@ -111,7 +111,7 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
         return Err(Error::new(ErrorKind::Unsupported, what).help("leave it out: the kernel forwards to it"));
     }
     let partial_checksums = interface.has_partial_checksums();
-    let rules = Rules { mac: interface.mac, take: options.take, partial_checksums };
+    let rules = Rules { mac: Some(interface.mac), take: options.take, partial_checksums };
     let longest = Interface::longest_frame(XDP_HEADROOM);
     let claim = front.claim(interface.index, interface.queues, longest, rules)?;
     let (link, why) = attach(&interface, &claim, features, options.generic)?;

@@ -56,7 +56,7 @@ mod tests {
             queues: 1,
             first_counter: 0,
             longest: 1_500,
-            rules: Rules { mac: [2; 6], take, partial_checksums: false },
+            rules: Rules { mac: Some([2; 6]), take, partial_checksums: false },
             graph: 0,
             place: Place::Xdp,
             bare,

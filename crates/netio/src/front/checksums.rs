@@ -23,7 +23,7 @@ impl Parts<'_> {
         let transport = self.pass(a, Reason::Transport);
         self.flag(a, flag::PARTIAL_CHECKSUMS);
         a.jump_if(Cond::Eq, Reg::R2, 0, fine);
-        (version.skip_fragment)(a, fine);
+        (version.skip_fragment)(a, version.ip, fine);
         a.load(Size::B, Reg::R2, DATA, version.protocol);
         a.jump_if(Cond::Eq, Reg::R2, version.icmp, fine);
         a.jump_if(Cond::Eq, Reg::R2, TCP, tcp);

@@ -85,15 +85,30 @@ pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
     let mut p = Parts::new(&mut a, *maps, place);
     let (ipv4, ipv6) = (a.label(), a.label());
     p.find_port(&mut a);
+    let plain = a.label();
     match place {
         Place::Xdp => p.frame(&mut a),
-        Place::Tcx => p.packet(&mut a),
+        Place::Tcx => {
+            p.packet(&mut a);
+            p.flag(&mut a, flag::NO_ETHERNET);
+            a.jump_if(Cond::Ne, Reg::R2, 0, plain);
+        }
     }
     p.ethernet(&mut a, ipv4, ipv6);
     a.bind(ipv4);
     p.ipv4(&mut a);
     a.bind(ipv6);
     p.ipv6(&mut a);
+    if place == Place::Tcx {
+        let (ipv4, ipv6) = (a.label(), a.label());
+        p.ip = 0;
+        a.bind(plain);
+        p.plain(&mut a, ipv4, ipv6);
+        a.bind(ipv4);
+        p.ipv4(&mut a);
+        a.bind(ipv6);
+        p.ipv6(&mut a);
+    }
     p.ends(&mut a);
     a.finish()
 }
@@ -132,6 +147,8 @@ pub fn passing(maps: &Maps<'_>, place: Place, reason: Reason) -> Result<Code> {
 pub(super) struct Parts<'a> {
     pub maps: Maps<'a>,
     pub place: Place,
+    /// Where the IP header is.
+    pub ip: i16,
     /// Takes the frame if the lease stands.
     pub transit: Label,
     /// Takes the frame.
@@ -148,7 +165,17 @@ impl<'a> Parts<'a> {
     fn new(a: &mut Asm, maps: Maps<'a>, place: Place) -> Self {
         let (transit, taken) = (a.label(), a.label());
         let (refusal, passes) = (place.pass(), Vec::new());
-        Parts { maps, place, transit, taken, refusal, passes, key: a.slot(16), length: a.slot(8) }
+        Parts {
+            maps,
+            place,
+            ip: ETHERNET,
+            transit,
+            taken,
+            refusal,
+            passes,
+            key: a.slot(16),
+            length: a.slot(8),
+        }
     }
 
     /// Where to jump to leave the frame to the kernel for `reason`.
@@ -248,6 +275,7 @@ impl<'a> Parts<'a> {
 
     /// Checks an IPv4 header (RFC 791) and jumps to an end. The checksum is left to the graph.
     fn ipv4(&mut self, a: &mut Asm) {
+        let ip = self.ip;
         let malformed = self.pass(a, Reason::Malformed);
         let not_taken = self.pass(a, Reason::NotTaken);
         let options = self.pass(a, Reason::IpOptions);
@@ -255,17 +283,17 @@ impl<'a> Parts<'a> {
         let special = self.pass(a, Reason::SpecialAddress);
         self.flag(a, flag::IPV4);
         a.jump_if(Cond::Eq, Reg::R2, 0, not_taken);
-        a.xdp_require(DATA, END, i32::from(ETHERNET) + 20, Reg::R2, malformed);
-        a.load(Size::B, Reg::R2, DATA, ETHERNET);
+        a.xdp_require(DATA, END, i32::from(ip) + 20, Reg::R2, malformed);
+        a.load(Size::B, Reg::R2, DATA, ip);
         a.mov(Reg::R3, Reg::R2);
         a.alu(Alu::Rsh, Reg::R3, 4);
         a.jump_if(Cond::Ne, Reg::R3, 4, malformed);
         a.jump_if(Cond::Gt, Reg::R2, 0x45, options);
         a.jump_if(Cond::Lt, Reg::R2, 0x45, malformed);
-        self.require_length(a, ETHERNET + 2, 20, 0);
-        a.load(Size::B, Reg::R2, DATA, ETHERNET + 8);
+        self.require_length(a, ip + 2, 20, 0);
+        a.load(Size::B, Reg::R2, DATA, ip + 8);
         a.jump_if(Cond::Le, Reg::R2, 1, ttl);
-        for at in [ETHERNET + 12, ETHERNET + 16] {
+        for at in [ip + 12, ip + 16] {
             a.load(Size::B, Reg::R2, DATA, at);
             a.jump_if(Cond::Ge, Reg::R2, 224, special);
             a.jump_if(Cond::Eq, Reg::R2, 127, special);
@@ -274,8 +302,8 @@ impl<'a> Parts<'a> {
             a.load(Size::H, Reg::R2, DATA, at);
             a.jump_if(Cond::Eq, Reg::R2, wire16(0xa9fe), special);
         }
-        self.judge(a, &IPV4);
-        a.load(Size::W, Reg::R2, DATA, ETHERNET + 16);
+        self.judge(a, &Version::v4(ip));
+        a.load(Size::W, Reg::R2, DATA, ip + 16);
         a.store_slot(Size::W, self.key, 0, Reg::R2);
         a.mov(Reg::R3, Reg::R2);
         self.transit_unless_in(a, self.maps.local4);
@@ -283,6 +311,7 @@ impl<'a> Parts<'a> {
 
     /// Checks an IPv6 header (RFC 8200) and jumps to an end.
     fn ipv6(&mut self, a: &mut Asm) {
+        let ip = self.ip;
         let malformed = self.pass(a, Reason::Malformed);
         let not_taken = self.pass(a, Reason::NotTaken);
         let extension = self.pass(a, Reason::ExtensionHeader);
@@ -290,19 +319,19 @@ impl<'a> Parts<'a> {
         let special = self.pass(a, Reason::SpecialAddress);
         self.flag(a, flag::IPV6);
         a.jump_if(Cond::Eq, Reg::R2, 0, not_taken);
-        a.xdp_require(DATA, END, i32::from(ETHERNET) + 40, Reg::R2, malformed);
-        a.load(Size::B, Reg::R2, DATA, ETHERNET);
+        a.xdp_require(DATA, END, i32::from(ip) + 40, Reg::R2, malformed);
+        a.load(Size::B, Reg::R2, DATA, ip);
         a.alu(Alu::Rsh, Reg::R2, 4);
         a.jump_if(Cond::Ne, Reg::R2, 6, malformed);
         // Before the length, which a hop-by-hop header may say instead of this one: the stack cuts such a packet by that.
-        a.load(Size::B, Reg::R2, DATA, ETHERNET + 6);
+        a.load(Size::B, Reg::R2, DATA, ip + 6);
         for header in EXTENSION_HEADERS {
             a.jump_if(Cond::Eq, Reg::R2, header, extension);
         }
-        self.require_length(a, ETHERNET + 4, 0, 40);
-        a.load(Size::B, Reg::R2, DATA, ETHERNET + 7);
+        self.require_length(a, ip + 4, 0, 40);
+        a.load(Size::B, Reg::R2, DATA, ip + 7);
         a.jump_if(Cond::Le, Reg::R2, 1, ttl);
-        for at in [ETHERNET + 8, ETHERNET + 24] {
+        for at in [ip + 8, ip + 24] {
             let fine = a.label();
             a.load(Size::H, Reg::R2, DATA, at);
             a.to_be(Reg::R2, 16);
@@ -317,10 +346,10 @@ impl<'a> Parts<'a> {
             a.jump_if(Cond::Eq, Reg::R3, 0, special);
             a.bind(fine);
         }
-        self.judge(a, &IPV6);
+        self.judge(a, &Version::v6(ip));
         a.mov(Reg::R3, 0);
         for half in [0, 8] {
-            a.load(Size::D, Reg::R2, DATA, ETHERNET + 24 + half);
+            a.load(Size::D, Reg::R2, DATA, ip + 24 + half);
             a.store_slot(Size::D, self.key, half, Reg::R2);
             a.alu(Alu::Xor, Reg::R3, Reg::R2);
         }
@@ -340,11 +369,11 @@ impl<'a> Parts<'a> {
             a.jump_if(Cond::Lt, Reg::R2, least, malformed);
         }
         a.load_slot(Size::D, Reg::R3, self.length, 0);
-        a.alu(Alu::Add, Reg::R2, i32::from(ETHERNET) + extra);
+        a.alu(Alu::Add, Reg::R2, i32::from(self.ip) + extra);
         a.jump_if(Cond::Gt, Reg::R2, Reg::R3, malformed);
         if self.place == Place::Tcx {
             // The shorter header of the two counts all of the packet in its length.
-            self.trim(a, i32::from(ETHERNET) + extra.max(20));
+            self.trim(a, i32::from(self.ip) + extra.max(20));
         }
     }
 
@@ -389,8 +418,9 @@ pub(super) const FILTER_MULTIPLIER: u32 = 0x9e37_79b1;
 const EXTENSION_HEADERS: [i32; 9] = [0, 43, 51, 60, 135, 139, 140, 253, 254];
 const FRAGMENT_HEADER: i32 = 44;
 
-/// Where an IP version has what the pseudo-header is made of; offsets in the frame.
+/// Where an IP version has its header, and what the pseudo-header is made of; offsets in the frame.
 pub(super) struct Version {
+    pub ip: i16,
     pub protocol: i16,
     pub icmp: i32,
     /// A 16-bit length that counts this many bytes of the IP header.
@@ -399,34 +429,44 @@ pub(super) struct Version {
     pub addresses: i16,
     pub address_words: i16,
     pub transport: i16,
-    /// Jumps to the label if the packet is a fragment: those are made after their checksum was finished.
-    pub skip_fragment: fn(&mut Asm, Label),
+    /// Jumps to the label if the packet with its header there is a fragment: those are made after their checksum was finished.
+    pub skip_fragment: fn(&mut Asm, i16, Label),
 }
 
-const IPV4: Version = Version {
-    protocol: ETHERNET + 9,
-    icmp: 1,
-    length: ETHERNET + 2,
-    header_in_length: 20,
-    addresses: ETHERNET + 12,
-    address_words: 2,
-    transport: ETHERNET + 20,
-    skip_fragment: |a, fragment| {
-        a.load(Size::H, Reg::R2, DATA, ETHERNET + 6);
-        a.jump_if(Cond::Set, Reg::R2, wire16(0x3fff), fragment);
-    },
-};
+impl Version {
+    /// IPv4, with its header there.
+    const fn v4(ip: i16) -> Version {
+        Version {
+            ip,
+            protocol: ip + 9,
+            icmp: 1,
+            length: ip + 2,
+            header_in_length: 20,
+            addresses: ip + 12,
+            address_words: 2,
+            transport: ip + 20,
+            skip_fragment: |a, ip, fragment| {
+                a.load(Size::H, Reg::R2, DATA, ip + 6);
+                a.jump_if(Cond::Set, Reg::R2, wire16(0x3fff), fragment);
+            },
+        }
+    }
 
-const IPV6: Version = Version {
-    protocol: ETHERNET + 6,
-    icmp: 58,
-    length: ETHERNET + 4,
-    header_in_length: 0,
-    addresses: ETHERNET + 8,
-    address_words: 8,
-    transport: ETHERNET + 40,
-    skip_fragment: |a, fragment| {
-        a.load(Size::B, Reg::R2, DATA, ETHERNET + 6);
-        a.jump_if(Cond::Eq, Reg::R2, FRAGMENT_HEADER, fragment);
-    },
-};
+    /// IPv6, with its header there.
+    const fn v6(ip: i16) -> Version {
+        Version {
+            ip,
+            protocol: ip + 6,
+            icmp: 58,
+            length: ip + 4,
+            header_in_length: 0,
+            addresses: ip + 8,
+            address_words: 8,
+            transport: ip + 40,
+            skip_fragment: |a, ip, fragment| {
+                a.load(Size::B, Reg::R2, DATA, ip + 6);
+                a.jump_if(Cond::Eq, Reg::R2, FRAGMENT_HEADER, fragment);
+            },
+        }
+    }
+}

@@ -72,7 +72,7 @@ mod tests {
     /// A port at `r0`, as long as both live.
     fn port(front: &Arc<Front>) -> (Claim, Arc<XdpLink>) {
         let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
-        let rules = Rules { mac, take: Take::All, partial_checksums: false };
+        let rules = Rules { mac: Some(mac), take: Take::All, partial_checksums: false };
         let claim = front.claim(index, 1, 1_792, rules).expect("claimed");
         let link = claim.attach("r0", XdpMode::Native).expect("attached");
         (claim, link)

@@ -218,12 +218,12 @@ impl Front {
         self.claim_at(Place::Xdp, ifindex, (queues, longest), rules)
     }
 
-    /// Makes room for a port at tcx with this Ethernet address, which takes nothing but what its graph's program forwards.
+    /// Makes room for a port at tcx with this Ethernet address, if its packets have Ethernet headers, which takes nothing but what its graph's program forwards.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] if the interface is a port already; [`ErrorKind::Unsupported`] beyond 256 ports, or if there is no
     /// room for graphs.
-    pub fn claim_at_tcx(self: &Arc<Self>, ifindex: u32, mac: [u8; 6]) -> Result<Claim> {
+    pub fn claim_at_tcx(self: &Arc<Self>, ifindex: u32, mac: Option<[u8; 6]>) -> Result<Claim> {
         let rules = Rules { mac, take: self.first, partial_checksums: false };
         self.claim_at(Place::Tcx, ifindex, (0, u32::MAX), rules)
     }
@@ -272,12 +272,12 @@ impl Front {
         Claim::new(self.clone(), ifindex, place)
     }
 
-    /// Changes a port's Ethernet address and which versions are taken, now or once the interface is a port; nothing if it
-    /// is one that takes everything.
+    /// Changes a port's Ethernet address, or that its packets have none, and which versions are taken, now or once the interface
+    /// is a port; nothing if it is one that takes everything. At XDP all frames have one.
     ///
     /// # Errors
     /// What bpf(2) says.
-    pub fn set_transit(&self, ifindex: u32, mac: [u8; 6], ipv4: bool, ipv6: bool) -> Result<()> {
+    pub fn set_transit(&self, ifindex: u32, mac: Option<[u8; 6]>, ipv4: bool, ipv6: bool) -> Result<()> {
         let mut transit = self.transit.lock().unwrap_or_else(PoisonError::into_inner);
         match (ipv4, ipv6) {
             (false, false) => transit.remove(&ifindex),
@@ -325,7 +325,7 @@ enum Behind {
 /// What a port for transit is to take.
 #[derive(Clone, Copy, Debug)]
 struct Transit {
-    mac: [u8; 6],
+    mac: Option<[u8; 6]>,
     ipv4: bool,
     ipv6: bool,
 }

@@ -5,8 +5,8 @@ use super::Place;
 /// What the program takes from a port, besides passing what it must not take. May be changed at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The port's Ethernet address: only frames to it are in transit.
-    pub mac: [u8; 6],
+    /// The port's Ethernet address: only frames to it are in transit. None where packets come without an Ethernet header.
+    pub mac: Option<[u8; 6]>,
     /// Which frames are taken.
     pub take: Take,
     /// Whether senders may leave checksums unfinished (virtual ports): such packets are passed.
@@ -42,6 +42,7 @@ pub(super) mod flag {
     pub const IPV6: u16 = 4;
     pub const PARTIAL_CHECKSUMS: u16 = 8;
     pub const BARE: u16 = 16;
+    pub const NO_ETHERNET: u16 = 32;
 }
 
 /// Offsets of the record's fields.
@@ -85,7 +86,7 @@ impl PortRecord {
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
-        bytes[field::MAC as usize..][..6].copy_from_slice(&self.rules.mac);
+        bytes[field::MAC as usize..][..6].copy_from_slice(&self.rules.mac.unwrap_or_default());
         bytes[field::FLAGS as usize..][..2].copy_from_slice(&self.flags().to_ne_bytes());
         bytes[field::GRAPH as usize..].copy_from_slice(&self.graph.to_ne_bytes());
         bytes
@@ -97,6 +98,8 @@ impl PortRecord {
             Take::All => flag::ALL,
             Take::Transit { ipv4, ipv6 } => bit(ipv4, flag::IPV4) | bit(ipv6, flag::IPV6),
         };
-        take | bit(self.rules.partial_checksums, flag::PARTIAL_CHECKSUMS) | bit(self.bare, flag::BARE)
+        let no_ethernet = bit(self.rules.mac.is_none(), flag::NO_ETHERNET);
+        let partial_checksums = bit(self.rules.partial_checksums, flag::PARTIAL_CHECKSUMS);
+        take | partial_checksums | bit(self.bare, flag::BARE) | no_ethernet
     }
 }

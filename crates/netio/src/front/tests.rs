@@ -157,10 +157,10 @@ const DEADLINE_NS: u64 = 1_000;
 const LONGEST: u32 = 1_792;
 
 fn rules(take: Take) -> Rules {
-    Rules { mac: MAC, take, partial_checksums: false }
+    Rules { mac: Some(MAC), take, partial_checksums: false }
 }
 
-const GUARDED: Rules = Rules { mac: MAC, take: Take::TRANSIT, partial_checksums: true };
+const GUARDED: Rules = Rules { mac: Some(MAC), take: Take::TRANSIT, partial_checksums: true };
 
 fn fake_code() -> Code {
     // SAFETY: only the number is read; no system call sees it.
@@ -307,7 +307,7 @@ fn corpus_in_the_kernel() {
     let count = |reason| port.count(reason).expect("count");
     run(&v4(|_| ()));
     assert_eq!(count(Reason::NotTaken), 1, "nothing is taken until somebody says what");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     for (what, frame, want) in corpus() {
         // Without a socket, "to be taken" shows as its own reason.
         let want = if want == Reason::Taken { Reason::NoSocket } else { want };
@@ -330,7 +330,7 @@ fn corpus_in_the_kernel() {
     front.lease().revoke();
     run(&v4(|_| ()));
     assert_eq!((count(Reason::Lease), count(Reason::NoSocket)), (2, before + 2));
-    front.set_transit(LOOPBACK, [2; 6], true, true).expect("set");
+    front.set_transit(LOOPBACK, Some([2; 6]), true, true).expect("set");
     let strangers = count(Reason::OtherHost);
     run(&v4(|_| ()));
     assert_eq!(count(Reason::OtherHost), strangers + 1, "the interface has another address now");
@@ -387,7 +387,7 @@ fn claims_come_and_go() {
     assert_eq!(second.program().test_run(&v4(|_| ()), None, 1).expect("run").verdict, action::XDP_PASS);
     let again = claim(LOOPBACK, 4_000).expect("room again");
     assert_eq!(again.count(Reason::NoSocket).expect("count"), 0, "counts begin anew");
-    front.set_transit(LOOPBACK, MAC, false, false).expect("ignored");
+    front.set_transit(LOOPBACK, Some(MAC), false, false).expect("ignored");
     again.program().test_run(&v4(|_| ()), None, 1).expect("run");
     assert_eq!(again.count(Reason::NoSocket).expect("count"), 1, "who takes all goes on to");
 }
@@ -406,8 +406,8 @@ fn a_port_has_nothing_of_what_an_earlier_one_was_given() {
     let second = claim(Take::All);
     assert_eq!(run(&second), action::XDP_PASS, "the socket is there still, and not this one's");
     drop(second);
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
-    front.set_transit(LOOPBACK, MAC, false, false).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), false, false).expect("set");
     let third = claim(Take::TRANSIT);
     run(&third);
     assert_eq!(third.count(Reason::NotTaken).expect("count"), 1, "it is not to take any more");

@@ -20,6 +20,7 @@ pub use ways::Ways;
 use anyhow::{Context, Result};
 use causeway_bpf::{Program, ProgramKind};
 use causeway_elements::devices::OVERHEAD;
+use causeway_elements::kernel::lower::Begins;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
     Action, Answer, Asked, Asker, Check, Checks, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Marks,
@@ -37,9 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What it comes to that something is missing.
 pub const NOT_IN_DRIVER: &str = "cannot forward in the driver (without --driver the graph does)";
-
-/// Bytes of an Ethernet header.
-const ETHERNET: i16 = 14;
 
 /// The control side of the programs.
 pub struct Driver {
@@ -68,21 +66,22 @@ struct Port {
 struct Counts {
     counters: Counters,
     first_exit: usize,
-    /// By number of the port that packets leave by, the exit.
-    to: Vec<Option<usize>>,
+    /// By number of the port that packets leave by, the exits: one for those with what was put in front of them, one for others.
+    to: Vec<Vec<usize>>,
 }
 
 impl Counts {
-    fn exit(&self, to: usize) -> Option<usize> {
-        self.to.get(to).copied().flatten()
+    /// The sum of the counters of the exits to a port.
+    fn sum(&self, to: usize, counter: impl Fn(usize) -> usize) -> u64 {
+        self.to.get(to).into_iter().flatten().map(|&exit| self.counters.get(counter(exit))).sum()
     }
 }
 
 /// How the programs forward.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the program of each port is, by number.
-    pub places: Vec<Place>,
+    /// Where the program of each port is, and what its packets begin with, by number.
+    pub places: Vec<(Place, Begins)>,
     /// The kernel is asked about one packet in so many.
     pub check_every: u32,
     /// Whether bytes are counted ([`Forwarded::octets`]).
@@ -96,7 +95,7 @@ impl Forwarded {
     /// Packets that came in by port number `from` and left by number `to`.
     pub fn packets(&self, from: usize, to: usize) -> u64 {
         let counts = self.0.get(from);
-        counts.and_then(|c| Some(c.counters.get(c.first_exit + c.exit(to)?))).unwrap_or(0)
+        counts.map_or(0, |c| c.sum(to, |exit| c.first_exit + exit))
     }
 
     /// Packets that came in by port number `from`.
@@ -107,9 +106,7 @@ impl Forwarded {
     /// Octets of link time that was left by port number `to`: those of frames, if they are counted, and [`OVERHEAD`]. Packets of
     /// the stack count as the frames that they are cut into.
     pub fn octets(&self, to: usize) -> u64 {
-        let sum = |counter: fn(usize) -> usize| -> u64 {
-            self.0.iter().filter_map(|c| Some(c.counters.get(counter(c.exit(to)?)))).sum()
-        };
+        let sum = |counter: fn(usize) -> usize| -> u64 { self.0.iter().map(|c| c.sum(to, counter)).sum() };
         let packets: u64 = (0..self.0.len()).map(|from| self.packets(from, to)).sum();
         let frames = packets + sum(Compiled::more_frames_of_exit);
         sum(Compiled::bytes_of_exit) + frames * OVERHEAD
@@ -136,7 +133,8 @@ impl Driver {
         let readers = Arc::new(Readers::new(domain).context(what)?);
         let (checks, asker) = (Checks::new(settings.check_every).context(what)?, Asker::new().context(what)?);
         let found = Found { hops: &hops, ways: &ways, checks: &checks };
-        let place = |port: usize| settings.places.get(port).copied().unwrap_or(Place::Xdp);
+        let place =
+            |port: usize| settings.places.get(port).copied().unwrap_or((Place::Xdp, Begins::Ethernet));
         let bytes = settings.bytes;
         let program = |port| Port::new((port, place(port)), &front, forwarding, memory, &found, bytes);
         let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
@@ -281,7 +279,7 @@ struct Found<'a> {
 
 impl Port {
     fn new(
-        (number, place): (usize, Place),
+        (number, (place, begins)): (usize, (Place, Begins)),
         front: &Front,
         forwarding: &Arc<Forwarding>,
         memory: &Memory,
@@ -291,8 +289,8 @@ impl Port {
         let ports = forwarding.ports().len();
         let node = Node {
             name: "forward".to_owned(),
-            program: lower::program(forwarding, number as u16),
-            tables: self::tables(memory, found, place),
+            program: lower::program(forwarding, number as u16, begins),
+            tables: self::tables(memory, found, (place, begins)),
             outputs: (0..ports).map(|port| Some(Target::Emit(port))).collect(),
         };
         let counters = Counters::new()?;
@@ -320,21 +318,28 @@ impl Port {
         if let Some((_, why)) = compiled.left.first() {
             log::warn!(code = "driver"; "the graph forwards, since its program cannot be compiled: {why}");
         }
-        let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
-        let (first_exit, to) = (compiled.first_exit, (0..ports).map(exit).collect());
+        let exits = |to| {
+            let all = compiled.exits.iter().enumerate();
+            all.filter(|(_, exit)| **exit == Exit::Emit(to)).map(|(number, _)| number).collect()
+        };
+        let (first_exit, to) = (compiled.first_exit, (0..ports).map(exits).collect());
         let program = compiled.load_as(kind, "causeway_graph")?;
         Ok(Port { place, program: Arc::new(program), counts: Arc::new(Counts { counters, first_exit, to }) })
     }
 }
 
-/// The tables of KernelForward's program at a place.
-fn tables<'m>(memory: &'m Memory, found: &Found<'m>, place: Place) -> Vec<Option<Table<'m>>> {
+/// The tables of KernelForward's program at a place, for packets that begin so.
+fn tables<'m>(
+    memory: &'m Memory,
+    found: &Found<'m>,
+    (place, begins): (Place, Begins),
+) -> Vec<Option<Table<'m>>> {
     let interfaces = Some(match place {
         Place::Xdp => causeway_fastpath::Ways::Frames(found.ways.frames()),
         Place::Tcx => causeway_fastpath::Ways::Packets(found.ways.packets()),
     });
     let next_hops = |version| {
-        let check = Some(Check { checks: found.checks, header: ETHERNET, version });
+        let check = Some(Check { checks: found.checks, header: begins.ip() as i16, version });
         NextHops { hops: found.hops, interfaces, check }
     };
     let v4 = Trie::V4 { memory: &memory.routes, layout: LAYOUT };

@@ -231,7 +231,7 @@ impl Follow {
         let mirror = self.watcher.mirror();
         let mut present = Vec::new();
         for (number, name) in self.names.iter().enumerate() {
-            let link = mirror.link(name).filter(|link| link.ethernet && link.master.is_none());
+            let link = mirror.link(name).filter(|link| (link.ethernet || link.bare) && link.master.is_none());
             let own = mirror.addresses().filter(|a| link.is_some_and(|link| link.index == a.ifindex));
             let addresses: Vec<IpAddr> = own.map(|a| a.address).collect();
             self.policies.set_link(number, link.filter(|link| is_fit(link)), &addresses);

@@ -1,6 +1,8 @@
 //! What each port may do now, from its link, its addresses and the kernel's settings: for the programs in front of the
 //! ports, which take a frame from the kernel, and for the workers, which decide on it.
 
+use crate::ports;
+use causeway_elements::kernel::lower::Begins;
 use causeway_elements::kernel::{Forwarding, PortPolicy, ReversePath};
 use causeway_kernel::{Link, PortSettings, Settings, SourceCheck};
 use causeway_netio::front::Front;
@@ -18,6 +20,8 @@ pub struct Policies {
 #[derive(Clone, Debug, Default)]
 struct Port {
     name: String,
+    /// What its packets begin with, as its program takes them.
+    begins: Option<Begins>,
     /// None while there is no interface of that name that can be a port.
     link: Option<Link>,
     /// Whether the interface has an IPv4 address.
@@ -28,10 +32,15 @@ struct Port {
 }
 
 impl Policies {
-    /// Policies of the ports of `forwarding`, of which nothing is known: everything is the kernel's.
-    pub fn new(front: Arc<Front>, forwarding: Arc<Forwarding>) -> Policies {
-        let port = |name: &String| Port { name: name.clone(), ..Port::default() };
-        let ports = Mutex::new(forwarding.ports().iter().map(port).collect());
+    /// Policies of the ports of `forwarding`, whose packets begin with this, and of which nothing else is known: everything is the
+    /// kernel's.
+    pub fn new(front: Arc<Front>, forwarding: Arc<Forwarding>, begins: &[Option<Begins>]) -> Policies {
+        let port = |(name, &begins): (&String, &Option<Begins>)| Port {
+            name: name.clone(),
+            begins,
+            ..Port::default()
+        };
+        let ports = Mutex::new(forwarding.ports().iter().zip(begins).map(port).collect());
         Policies { front, forwarding, ports }
     }
 
@@ -65,7 +74,7 @@ impl Policies {
 
     fn change(&self, change: impl FnOnce(&mut Vec<Port>)) {
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let before: Vec<Option<(u32, [u8; 6])>> = ports.iter().map(Port::place).collect();
+        let before: Vec<Option<(u32, Option<[u8; 6]>)>> = ports.iter().map(Port::place).collect();
         change(&mut ports);
         for (number, (port, before)) in ports.iter().zip(before).enumerate() {
             let policy = port.policy();
@@ -80,7 +89,7 @@ impl Policies {
         }
     }
 
-    fn set_transit(&self, port: &Port, ifindex: u32, mac: [u8; 6], (ipv4, ipv6): (bool, bool)) {
+    fn set_transit(&self, port: &Port, ifindex: u32, mac: Option<[u8; 6]>, (ipv4, ipv6): (bool, bool)) {
         if let Err(e) = self.front.set_transit(ifindex, mac, ipv4, ipv6) {
             // The workers know it all the same, and leave the packets to the kernel.
             log::warn!("{}: what is taken in the driver cannot be changed: {e}", port.name);
@@ -89,12 +98,14 @@ impl Policies {
 }
 
 impl Port {
-    /// The interface's index and Ethernet address.
-    fn place(&self) -> Option<(u32, [u8; 6])> {
-        self.link.as_ref().and_then(|l| Some((l.index, l.mac?)))
+    /// The interface's index and Ethernet address, which it has none of if its packets have no Ethernet header.
+    fn place(&self) -> Option<(u32, Option<[u8; 6]>)> {
+        let link = self.link.as_ref()?;
+        Some((link.index, if link.bare { None } else { Some(link.mac?) }))
     }
 
     fn policy(&self) -> PortPolicy {
+        let is_fit = |link: &Link| is_fit(link) && ports::begins(link) == self.begins;
         let fit = self.link.as_ref().is_some_and(is_fit) && !self.resting;
         let (v4, v6) = (&self.settings.v4, &self.settings.v6);
         PortPolicy {
@@ -111,9 +122,10 @@ impl Port {
     }
 }
 
-/// Whether packets that come in by the link are the routing code's: it is up, Ethernet, and no part of a bridge or bond.
+/// Whether packets that come in by the link are the routing code's: it is up, of a kind that the program knows, and no part of a
+/// bridge or bond.
 pub fn is_fit(link: &Link) -> bool {
-    link.up && link.ethernet && !link.no_arp && !link.loopback && link.mac.is_some() && link.master.is_none()
+    link.up && link.is_plain() && link.master.is_none()
 }
 
 #[cfg(test)]
@@ -129,6 +141,7 @@ mod tests {
             parent: None,
             mac: Some([2; 6]),
             ethernet: true,
+            bare: false,
             no_arp: false,
             loopback: false,
             up: true,
@@ -145,7 +158,8 @@ mod tests {
     }
 
     fn port(change: impl FnOnce(&mut Port)) -> PortPolicy {
-        let mut port = Port { link: Some(link()), has_address: true, ..Port::default() };
+        let begins = Some(Begins::Ethernet);
+        let mut port = Port { begins, link: Some(link()), has_address: true, ..Port::default() };
         port.settings.v4.forwarding = true;
         (port.settings.v6.forwarding, port.settings.v6.enabled) = (true, true);
         port.settings.v4.reverse_path = SourceCheck::Off;
@@ -172,6 +186,17 @@ mod tests {
         for unfit in unfit {
             assert_eq!(versions(port(|p| p.link.iter_mut().for_each(unfit))), (false, false));
         }
+        let tun = |p: &mut Port| {
+            let link = p.link.as_mut().expect("a link");
+            (link.ethernet, link.bare, link.no_arp, link.mac) = (false, true, true, None);
+        };
+        assert_eq!(versions(port(tun)), (false, false), "another kind of interface has its name now");
+        let begins_so = |p: &mut Port| {
+            tun(p);
+            p.begins = Some(Begins::Ip);
+            assert_eq!(p.place(), Some((7, None)));
+        };
+        assert_eq!(versions(port(begins_so)), (true, true));
         assert_eq!(versions(port(|p| p.link = None)), (false, false));
         assert_eq!(versions(port(|p| p.resting = true)), (false, false));
         assert_eq!(versions(Port::default().policy()), (false, false), "nothing is known");

@@ -388,7 +388,8 @@ impl Tables {
         addresses[..6].copy_from_slice(&rewrite.destination);
         addresses[6..].copy_from_slice(&rewrite.source);
         let mtu_bytes = rewrite.mtu_bytes.min(mtu_bytes.unwrap_or(u32::MAX));
-        Neighbour { port: port as u16, reason: 0, mtu_bytes, addresses, mark: id.0 as u16, serial }
+        let reason = PuntReason::NotEthernet as u8;
+        Neighbour { port: port as u16, reason, mtu_bytes, addresses, mark: id.0 as u16, serial }
     }
 
     fn set_routes(&mut self, routes: &[(Prefix, Option<HopId>)], progress: &mut dyn FnMut()) {

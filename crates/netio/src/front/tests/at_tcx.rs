@@ -3,8 +3,9 @@
 use super::checksums::transport;
 use super::*;
 use crate::interface::Interface;
-use crate::testnet;
+use crate::{tap, testnet};
 use causeway_bpf::{Asm, ProgramKind, Reg, Size, SkbContext, TcxLink, sk_buff};
+use causeway_packet::{Batch, Packet};
 
 /// What a packet is marked with that came to the program of the graph.
 const SEEN: u8 = 0xaa;
@@ -40,8 +41,8 @@ fn port() -> Option<(Arc<Front>, Claim)> {
     front.local().insert_v6(local6()).expect("insert");
     front.lease().renew(u64::MAX);
     front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
-    let port = front.claim_at_tcx(LOOPBACK, MAC).expect("claimed");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    let port = front.claim_at_tcx(LOOPBACK, Some(MAC)).expect("claimed");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     Some((front, port))
 }
 
@@ -87,15 +88,15 @@ fn packets_of_the_stack_are_judged_as_frames_are() {
     front.lease().revoke();
     assert_eq!(judge(&port, &plain, 0), Err(Reason::Lease));
     front.lease().renew(u64::MAX);
-    front.set_transit(LOOPBACK, MAC, false, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), false, true).expect("set");
     assert_eq!(judge(&port, &plain, 0), Err(Reason::NotTaken));
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     front.set_graph(Place::Tcx, LOOPBACK, None).expect("set");
     assert_eq!(judge(&port, &plain, 0), Err(Reason::NotTaken), "without a program for it");
     front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
     assert_eq!(judge(&port, &plain, 0), Ok(0));
     drop(port);
-    let port = front.claim_at_tcx(LOOPBACK, MAC).expect("claimed again");
+    let port = front.claim_at_tcx(LOOPBACK, Some(MAC)).expect("claimed again");
     assert_eq!(judge(&port, &plain, 0), Ok(0), "the program is the next port's");
 }
 
@@ -162,8 +163,8 @@ fn at_r0() -> (Claim, TcxLink, [u8; 6]) {
     front.lease().renew(u64::MAX);
     let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
     front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
-    front.set_transit(index, mac, true, true).expect("set");
-    let port = front.claim_at_tcx(index, mac).expect("claimed");
+    front.set_transit(index, Some(mac), true, true).expect("set");
+    let port = front.claim_at_tcx(index, Some(mac)).expect("claimed");
     let link = port.attach_at_tcx("r0").expect("attached");
     (port, link, mac)
 }
@@ -177,6 +178,45 @@ fn assert_one(port: &Claim, reason: Reason) {
     });
     assert!(came, "{:?}", Reason::ALL.map(counted));
     assert_eq!(Reason::ALL.map(counted).iter().sum::<u64>(), 1, "the others are the graph's");
+}
+
+/// TUN stands for what comes without an Ethernet header. What is no IP packet at all a TUN does not take.
+#[test]
+fn packets_without_an_ethernet_header_are_judged_as_those_with_one_are() {
+    testnet::run(&[], || {
+        let mut tun = tap::open("t0", tap::Kind::Tun, 1).expect("t0");
+        let front = Arc::new(Front::with_graphs(Take::NOTHING).expect("a front"));
+        front.local().insert_v4(LOCAL4).expect("insert");
+        front.local().insert_v6(local6()).expect("insert");
+        front.lease().renew(u64::MAX);
+        let index = Interface::open("t0").expect("t0").index;
+        front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
+        front.set_transit(index, None, true, true).expect("set");
+        let port = front.claim_at_tcx(index, None).expect("claimed");
+        let _link = port.attach_at_tcx("t0").expect("attached");
+        let counts = || Reason::ALL.map(|reason| port.count(reason).expect("count"));
+        let mut judged = 0;
+        for (what, frame, want) in corpus() {
+            let version = match (frame.get(12..14), frame.get(14).map(|first| first >> 4)) {
+                (Some([0x08, 0x00]), Some(4)) | (Some([0x86, 0xdd]), Some(6)) => frame[..6] == MAC,
+                _ => false,
+            };
+            if !version {
+                continue;
+            }
+            let before = counts();
+            let mut batch = Batch::new();
+            batch.extend(Packet::from_bytes(&frame[14..]));
+            tun.queues[0].tx.offer(&mut batch);
+            let counted = Reason::ALL.into_iter().zip(counts()).zip(before);
+            let counted: Vec<Reason> =
+                counted.filter(|((_, now), was)| now > was).map(|((r, _), _)| r).collect();
+            let expected = if want == Reason::Taken { vec![] } else { vec![want] };
+            assert_eq!(counted, expected, "{what}");
+            judged += 1;
+        }
+        assert!(judged > 40, "{judged}");
+    });
 }
 
 /// A frame with a VLAN tag.

@@ -45,7 +45,7 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     front.set_graph(Place::Xdp, LOOPBACK, Some(program.clone())).expect("set");
     let other = front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     let count = |reason| port.count(reason).expect("count");
     let run = |frame: &[u8]| {
         let run = port.program().test_run(frame, None, 1).expect("run");
@@ -94,7 +94,7 @@ fn a_frame_that_a_graph_has_written_to_never_goes_to_the_kernel() {
     };
     front.lease().renew(u64::MAX);
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     let written = graph_to(front.takers(Place::Xdp).expect("room"), 1);
     front.set_graph(Place::Xdp, LOOPBACK, Some(Arc::new(written))).expect("set");
     let run = || port.program().test_run(&v4(|_| ()), None, 1).expect("run").verdict;
@@ -178,7 +178,7 @@ fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
     let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     let claim = || {
         let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
-        front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+        front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
         port
     };
     let port = claim();
@@ -217,7 +217,7 @@ fn frames_in_several_pieces_are_taken_without_a_look_at_the_graph() {
     let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     front.set_graph(Place::Xdp, LOOPBACK, Some(program)).expect("set");
     let port = front.claim(LOOPBACK, QUEUES, 9_000, rules(Take::TRANSIT)).expect("claimed");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     let run = |len| {
         let frame = [v4(|_| ()), vec![0; len]].concat();
         let run = port.program().test_run(&frame, None, 1).expect("run");
@@ -239,11 +239,11 @@ fn a_port_has_nothing_of_the_one_that_had_its_number_before() {
     let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     front.set_graph(Place::Xdp, 12, Some(program.clone())).expect("set");
     drop(front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed"));
-    let in_the_stack = front.claim_at_tcx(13, MAC).expect("claimed");
+    let in_the_stack = front.claim_at_tcx(13, Some(MAC)).expect("claimed");
     front.set_graph(Place::Xdp, 13, Some(program)).expect("set, for a port that is elsewhere");
     drop(in_the_stack);
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     let long = [v4(|_| ()), vec![0; 6]].concat();
     assert_eq!(port.program().test_run(&long, None, 1).expect("run").verdict, action::XDP_PASS);
     assert_eq!(port.count(Reason::NoSocket).expect("count"), 1, "without a program it is to be taken");

@@ -74,6 +74,7 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causeway_elements::kernel::lower::Begins;
     use causeway_netio::front::{Place, Take};
 
     #[test]
@@ -85,7 +86,8 @@ mod tests {
         };
         let names = ["in".to_owned()];
         let in_driver = |features: Features| {
-            let how = Settings { places: vec![Place::Xdp], check_every: 1_000, bytes: false };
+            let how =
+                Settings { places: vec![(Place::Xdp, Begins::Ethernet)], check_every: 1_000, bytes: false };
             let tables = tables_of((&names, &[1]), &front, Some(how), || features).expect("tables");
             tables.forwarded().is_some()
         };

@@ -95,7 +95,8 @@ fn tables(device: u32, every: u32) -> Option<Tables> {
         }
         Err(e) => panic!("{e}"),
     };
-    let settings = Settings { places: vec![Place::Xdp], check_every: every, bytes: false };
+    let settings =
+        Settings { places: vec![(Place::Xdp, Begins::Ethernet)], check_every: every, bytes: false };
     let mut tables =
         Tables::in_driver(vec!["port".to_owned()], vec![device], front, settings).expect("tables");
     // Test runs redirect nothing, so that it may be a device that takes nothing.
@@ -181,7 +182,7 @@ fn packets_that_the_driver_forwards_are_its_ports() {
     };
     tables.apply(&changes, &mut || ());
     let front = Arc::new(Front::new(Take::NOTHING).expect("another"));
-    let policies = Arc::new(Policies::new(front, tables.forwarding()));
+    let policies = Arc::new(Policies::new(front, tables.forwarding(), &[Some(Begins::Ethernet)]));
     let rest = Rest::new(tables.forwarding(), policies, tables.forwarded());
     let context = XdpContext { ingress_ifindex: LOOPBACK, rx_queue_index: 0 };
     let program = tables.driver().programs[0].program.clone();
@@ -204,7 +205,11 @@ fn the_kernel_takes_the_largest_programs() {
         Err(e) => panic!("{e}"),
     };
     let names = (0..PORTS_MAX).map(|n| format!("port{n}")).collect();
-    let places = (0..PORTS_MAX).map(|n| [Place::Xdp, Place::Tcx][n % 2]).collect();
+    let places = (0..PORTS_MAX)
+        .map(|n| {
+            [(Place::Xdp, Begins::Ethernet), (Place::Tcx, Begins::Ethernet), (Place::Tcx, Begins::Ip)][n % 3]
+        })
+        .collect();
     let settings = Settings { places, check_every: 1_000, bytes: true };
     let mut tables = Tables::in_driver(names, vec![0; PORTS_MAX], front, settings).expect("tables");
     assert_eq!(tables.driver().programs.len(), PORTS_MAX);

@@ -268,10 +268,11 @@ impl Tables {
         own.into_iter().chain(entry.legs.values().copied()).any(|index| {
             self.neighbours.next_hop(index).is_none_or(|neighbour| {
                 let ifindex = self.ports.get(usize::from(neighbour.port));
-                neighbour.port == KERNEL
-                    || answer.refusal().is_none()
-                        && ifindex == Some(&answer.ifindex)
-                        && neighbour.addresses == answer.addresses
+                let to_neighbour = || match neighbour.is_bare() {
+                    true => answer.needs_no_neighbour(),
+                    false => answer.refusal().is_none() && neighbour.addresses == answer.addresses,
+                };
+                neighbour.port == KERNEL || ifindex == Some(&answer.ifindex) && to_neighbour()
             })
         })
     }

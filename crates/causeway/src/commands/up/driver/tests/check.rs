@@ -14,6 +14,8 @@ const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const FIRST: u32 = u32::from_be_bytes([10, 78, 0, 1]);
 const SECOND: u32 = u32::from_be_bytes([10, 79, 0, 1]);
 const DISCARDED: u32 = u32::from_be_bytes([10, 80, 0, 1]);
+/// By a gateway that the kernel does not know.
+const UNKNOWN: u32 = u32::from_be_bytes([10, 82, 0, 1]);
 
 fn ip(args: &str) {
     let status = Command::new("ip").args(args.split_whitespace()).status();
@@ -36,6 +38,7 @@ fn beside_a_kernel(name: &str, test: impl FnOnce(u32) + Send) {
         route add 10.78.0.0/24 via 10.1.0.2
         route add 10.79.0.0/24 via 10.1.0.3
         route add blackhole 10.80.0.0/24
+        route add 10.82.0.0/24 via 10.1.0.9
         route add 10.81.0.0/24 nexthop via 10.1.0.2 nexthop via 10.1.0.3
         addr add 2001:db8:1::1/64 dev p0 nodad
         neigh add 2001:db8:1::2 lladdr 02:00:00:00:00:02 dev p0 nud permanent
@@ -119,6 +122,12 @@ fn whatever_differs_is_noticed() {
             Some(false),
             "there is no route"
         );
+        assert_eq!(redirected(UNKNOWN, HOSTS[0], OWN, device), Some(false), "the neighbour is not known");
+        let bare = |to, device_of_port| redirected(to, [0; 6], [0; 6], device_of_port);
+        assert_eq!(bare(FIRST, device), Some(true), "without addresses the interface alone counts");
+        assert_eq!(bare(UNKNOWN, device), Some(true), "and no neighbour is needed");
+        assert_eq!(bare(FIRST, LOOPBACK), Some(false), "another interface");
+        assert_eq!(bare(DISCARDED, device), Some(false), "it is discarded");
     });
 }
 

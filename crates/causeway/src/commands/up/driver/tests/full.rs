@@ -135,7 +135,8 @@ fn fill(count4: usize, count6: usize) {
         Err(e) => panic!("{e}"),
     };
     let names = ["in", "out"].map(str::to_owned).to_vec();
-    let settings = Settings { places: vec![Place::Xdp; 2], check_every: u32::MAX, bytes: false };
+    let settings =
+        Settings { places: vec![(Place::Xdp, Begins::Ethernet); 2], check_every: u32::MAX, bytes: false };
     let mut tables = Tables::in_driver(names, DEVICES.to_vec(), front, settings).expect("tables");
     tables.driver().ways.frames().insert_u32(1, LOOPBACK).expect("a device");
     let policy = PortPolicy { ipv4: true, ipv6: true, reverse_path: ReversePath::Off, hairpin: false };

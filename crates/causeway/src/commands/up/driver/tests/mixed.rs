@@ -14,7 +14,7 @@ fn what_comes_in_at_one_place_leaves_at_the_other() {
         Err(e) => panic!("{e}"),
     };
     let names = ["wire", "virtual"].map(str::to_owned).to_vec();
-    let places = vec![Place::Xdp, Place::Tcx];
+    let places = [Place::Xdp, Place::Tcx].map(|place| (place, Begins::Ethernet)).to_vec();
     let settings = Settings { places, check_every: u32::MAX, bytes: false };
     let mut tables = Tables::in_driver(names, DEVICES.to_vec(), front, settings).expect("tables");
     let policy = PortPolicy { ipv4: true, ipv6: false, reverse_path: ReversePath::Off, hairpin: false };
