@@ -23,7 +23,8 @@ impl<'m> Seat<'m> {
         let before = counted(&self.compiled, self.counters);
         let run = run_at_tcx(&self.program, packet, 0);
         let exit = which(&self.compiled, &before, &counted(&self.compiled, self.counters));
-        let interpreted = interpret(&mut self.graph, packet);
+        let said = self.graph.nodes[0].program.as_mut().expect("it can be said");
+        let interpreted = interpret(said, packet);
         let [forwarded, up] = verdicts(Hook::Tcx);
         match exit {
             Exit::Emit(port) => {
