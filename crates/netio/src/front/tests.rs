@@ -351,15 +351,15 @@ fn a_ports_record_is_found_whoever_has_its_place() {
         port.count(reason).expect("count") == before + 1
     };
     let neighbour = LOOPBACK + near::WORDS;
-    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     for first in [Some(claim(neighbour)), None] {
         let port = claim(LOOPBACK);
         let second = first.is_none().then(|| claim(neighbour));
         for round in 0..600u32 {
             let other = [2, 0, 0, 0, (round >> 8) as u8, round as u8];
-            front.set_transit(LOOPBACK, other, true, true).expect("set");
+            front.set_transit(LOOPBACK, Some(other), true, true).expect("set");
             assert!(there(&port, Reason::OtherHost), "round {round}");
-            front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+            front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
             assert!(there(&port, Reason::NoSocket), "round {round}");
         }
         let count = |port: &Option<Claim>| port.as_ref().map_or(0, |p| p.count(Reason::NoSocket).unwrap());
