@@ -96,8 +96,9 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let queues = self.record().map_or(0, |r| r.queues);
         (0..queues).for_each(|queue| self.clear_socket(queue));
-        self.front.ports.remove(self.ifindex);
+        // Who changes the record holds the claims, and must not bring it back.
         let mut claims = self.front.claims();
+        self.front.ports.remove(self.ifindex);
         let graphs = self.front.side(self.place).and_then(|side| side.graphs.as_ref());
         if let (Some(record), Some(graphs)) = (claims.remove(&self.ifindex), graphs) {
             graphs.end(record.graph);

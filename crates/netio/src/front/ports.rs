@@ -7,7 +7,7 @@ use crate::Result;
 use causeway_bpf::{GracePeriod, Map, MapKind, MappedArray};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The records.
 ///
@@ -31,6 +31,12 @@ struct Places {
 }
 
 impl Ports {
+    /// Has the interface be found near alone, for a test of that.
+    #[cfg(test)]
+    pub fn forget_far(&self, ifindex: u32) {
+        self.all.remove(&ifindex.to_ne_bytes()).expect("it was there");
+    }
+
     /// None yet.
     ///
     /// # Errors
@@ -52,6 +58,7 @@ impl Ports {
     /// # Errors
     /// What bpf(2) says.
     pub fn insert(&self, ifindex: u32, record: &PortRecord) -> Result<()> {
+        let mut places = self.lock();
         self.all.insert(&ifindex.to_ne_bytes(), &record.to_bytes())?;
         let word = self.near.word(near::word(ifindex));
         let before = word.load(Ordering::Relaxed);
@@ -59,7 +66,6 @@ impl Ports {
             // No interface's index, or another's place: this one is in the hash alone.
             return Ok(());
         }
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         // Without a place for the new record the old one must not be found any more: then it is in the hash alone.
         let now = places.take().map_or(0, |place| {
             self.write(place, record);
@@ -73,14 +79,20 @@ impl Ports {
 
     /// The interface has no record any more.
     pub fn remove(&self, ifindex: u32) {
+        let mut places = self.lock();
         let word = self.near.word(near::word(ifindex));
         let before = word.load(Ordering::Relaxed);
         if before != 0 && before >> 32 == u64::from(ifindex) {
             word.store(0, Ordering::Release);
-            self.places.lock().unwrap_or_else(PoisonError::into_inner).retired.push(before as u32);
+            places.retired.push(before as u32);
         }
         // Nobody else removes it, so it is there; without it the program passes everything.
         let _ = self.all.remove(&ifindex.to_ne_bytes());
+    }
+
+    /// Held from the look at a word to its change.
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, place: u32, record: &PortRecord) {

@@ -354,6 +354,10 @@ fn a_ports_record_is_found_whoever_has_its_place() {
     front.set_transit(LOOPBACK, Some(MAC), true, true).expect("set");
     for first in [Some(claim(neighbour)), None] {
         let port = claim(LOOPBACK);
+        if first.is_none() {
+            front.ports.forget_far(LOOPBACK);
+            assert!(there(&port, Reason::NoSocket), "it is found near");
+        }
         let second = first.is_none().then(|| claim(neighbour));
         for round in 0..600u32 {
             let other = [2, 0, 0, 0, (round >> 8) as u8, round as u8];

@@ -167,10 +167,19 @@ impl Tables {
 
     /// The ports have these interface indices from now on; 0 for one that has none.
     pub fn set_ports(&mut self, ports: Vec<u32>) {
+        // What leads to a port that changes leads to the kernel before its number stands for another interface.
+        let was = std::mem::take(&mut self.ports);
+        self.ports = was.iter().zip(&ports).map(|(was, now)| if was == now { *now } else { 0 }).collect();
+        self.publish_all();
         if let Some(driver) = &mut self.driver {
+            driver.settle();
             driver.set_ports(&ports);
         }
         self.ports = ports;
+        self.publish_all();
+    }
+
+    fn publish_all(&mut self) {
         let hops: Vec<HopId> = self.hops.keys().copied().collect();
         hops.into_iter().for_each(|hop| self.publish(hop));
     }
