@@ -99,6 +99,6 @@ fn packets_are_forwarded_alike_with_and_without_an_ethernet_header() {
         }
     }
     eprintln!("sent {sent:?}, kept {kept}");
-    assert!(sent.as_flattened().iter().all(|&n| n > wanted / 400), "{sent:?}");
+    assert!(sent.as_flattened().iter().all(|&n| n > wanted / 1_000), "{sent:?}");
     assert!(kept > wanted / 10, "{kept}");
 }
