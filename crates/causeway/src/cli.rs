@@ -188,8 +188,7 @@ pub struct UpArgs {
     /// Attach to all of them here, instead of where it suits each
     #[arg(long, value_enum, value_name = "WHERE")]
     pub attach: Option<Attach>,
-    /// Forward in the driver what needs no graph, or at tcx in the stack: packets in transit, but IPv6 ones to routes with
-    /// several next hops. New, and off by default
+    /// Forward in the driver what needs no graph, or at tcx in the stack: packets in transit. New, and off by default
     #[arg(long)]
     pub driver: bool,
     /// In the driver: ask the kernel about at least one packet in so many whether it would do the same

@@ -111,7 +111,7 @@ pub use memory::region::{Place, Region};
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use reader::{Handle, InPlace, Reader, Shared};
 pub use rib::Rib;
-pub use sync::epoch::{Domain, Participant, Pinned, Standing};
+pub use sync::epoch::{Domain, Moment, Participant, Pinned, Standing};
 pub use table::{Memory, Structure, Table};
 pub use v4::compact16::{Compact16, Compact16Core};
 pub use v4::rank24::{Rank24, Rank24Core, Rank24Layout};

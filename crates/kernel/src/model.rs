@@ -57,8 +57,8 @@ pub struct Link {
     pub mac: Option<Mac>,
     /// Whether frames are Ethernet frames.
     pub ethernet: bool,
-    /// Whether packets come and go without a link-layer header, and need no neighbour's address: TUN, WireGuard, PPP. Those of
-    /// tunnels that may ask a route where to send each packet do not count.
+    /// Whether packets come and go without a link-layer header, and need no neighbour's address: TUN, WireGuard, PPP, modems.
+    /// Of those that may ask the packet's route where to send it (tunnels, OpenVPN in the kernel) it is not said.
     pub bare: bool,
     /// Whether the link needs no address resolution (`NOARP`), so that neighbours cannot be relied on.
     pub no_arp: bool,
@@ -310,6 +310,11 @@ impl Rule {
     /// Whether it can be about packets that are forwarded.
     pub(crate) fn is_of_transit(&self) -> bool {
         self.action != RuleAction::Nothing && !self.oif
+    }
+
+    /// The name of the port by which packets come in that it is about, if it says nothing of their sources.
+    pub(crate) fn ruled_port(&self) -> Option<&str> {
+        self.iif.as_deref().filter(|_| self.from.is_none() && self.is_of_transit())
     }
 
     /// Whether it has all packets looked up in that table, and what that says holds.

@@ -6,7 +6,7 @@ mod model;
 
 use causeway_kernel::{
     Address, Family, Link, Message, Mirror, Neighbour, NextHop, NextHopKind, Object, Operation, Path, Prefix,
-    PuntReason, Qdisc, ReversePath, Rewrite, Route, Scope, Setting, SettingScope, Snapshot, Target,
+    PuntReason, Qdisc, ReversePath, Rewrite, Route, Rule, Scope, Setting, SettingScope, Snapshot, Target,
 };
 use common::{describe, describe_reverse};
 use model::{NaiveKernel, PORTS};
@@ -500,4 +500,19 @@ fn messages_that_may_be_older_than_the_dump_leave_routes_of_one_place_in_doubt()
         assert_eq!(answer(&mut mirror) == "punt unclear", unclear > 0, "{replaying} {messages:?}");
         assert_eq!(mirror.take_needs() == Scope::ROUTES4, unclear > 0);
     }
+}
+
+#[test]
+fn it_is_told_when_a_rule_is_about_another_port() {
+    let mut mirror = mirror();
+    let about = |port: &str| {
+        let (iif, bytes) = (Some(port.to_owned()), port.into());
+        Object::Rule(Rule { iif, bytes, ..Rule::plain(Family::V4, 50, 100) })
+    };
+    tell(&mut mirror, ADDED, about("p1"));
+    assert!(mirror.collect(|| {}).rules);
+    tell(&mut mirror, ADDED, about("p2"));
+    tell(&mut mirror, GONE, about("p1"));
+    assert!(mirror.collect(|| {}).rules, "what they come to is the same");
+    assert!(mirror.is_ruled(Family::V4, "p2") && !mirror.is_ruled(Family::V4, "p1"));
 }

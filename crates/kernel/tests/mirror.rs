@@ -168,8 +168,8 @@ fn collecting_says_that_it_gets_on() {
     let words = Cell::new(0);
     mirror.collect(|| words.set(words.get() + 1));
     assert_eq!(words.get(), 1, "a few prefixes");
-    let many = (0..5_000u32).map(|n| IpAddr::from(n.to_be_bytes())).collect();
+    let many = (0..500u32).map(|n| IpAddr::from(n.to_be_bytes())).collect();
     assert!(mirror.set_exceptions(many));
     mirror.collect(|| words.set(words.get() + 1));
-    assert_eq!(words.get(), 3, "at the first, and after some thousands");
+    assert_eq!(words.get(), 3, "at the first, and after some hundreds");
 }

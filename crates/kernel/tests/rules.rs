@@ -354,7 +354,33 @@ fn a_rule_about_a_port_by_another_name_is_not_missed() {
     assert_eq!(follower.to("10.9.1.7"), "punt policy-rules");
 }
 
-/// A route that does not count and whose device has no carrier leaves packets to a shorter one, which counts if it rejects them.
+/// What a rule is about may be no port yet.
+#[test]
+fn a_name_that_a_link_had_before_it_was_a_port_is_not_forgotten() {
+    let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
+    for line in [
+        "link property add dev r2 altname upstream",
+        "route add 10.9.0.0/16 via 10.0.1.2",
+        "route add 10.9.1.0/24 via 10.0.0.2 table 100",
+        "rule add iif upstream lookup 100 priority 50",
+    ] {
+        bed.router.ip(line);
+    }
+    let mut follower = bed.follow(&PORTS);
+    follower.settle();
+    bed.router.ip("link property del dev r2 altname upstream");
+    bed.router.ip("link add upstream type veth peer name downstream");
+    follower.until("the other interface", |f| f.seen.links.values().any(|link| link.name == "upstream"));
+    let ports = ["r0", "r1", "r2"].map(|name| follower.watcher.mirror().link(name).unwrap().index);
+    follower.watcher.set_ports(ports);
+    follower.settle();
+    let truth = truth(&bed, "10.9.1.7", "203.0.113.1", "r2").map(|(_, via)| via);
+    assert_eq!(truth.as_deref(), Some("10.0.0.2"), "the kernel holds to the rule");
+    assert_eq!(follower.to("10.9.1.7"), "punt policy-rules");
+}
+
+/// A route that does not count and whose device has no carrier leaves packets to one of a higher metric or a shorter prefix, which
+/// counts if it rejects them.
 #[test]
 fn what_is_behind_a_suppressed_route_that_is_dead_is_looked_at() {
     let Some(bed) = bed(&(Vec::new(), Vec::new(), false)) else { return };
@@ -374,13 +400,16 @@ fn what_is_behind_a_suppressed_route_that_is_dead_is_looked_at() {
     for to in ["10.9.1.7", "10.9.2.1", "10.8.3.1"] {
         assert!(follower.to(to).starts_with("r1 via 10.0.1.2"), "{to}: {}", follower.to(to));
     }
-    bed.router.ip("route add unreachable 10.0.0.0/8");
-    follower.until("a shorter one that rejects", |f| f.to("10.9.2.1") == "punt policy-rules");
-    bed.hosts.ip("link set h0 down");
-    follower.until("the kernel rejects", |_| truth("10.9.2.1").is_none());
-    follower.settle();
-    assert_eq!(follower.to("10.9.2.1"), "punt policy-rules");
-    assert!(follower.to("10.9.1.7").starts_with("r1 via 10.0.1.2"), "it counts");
-    bed.router.ip("route del unreachable 10.0.0.0/8");
-    follower.until("none that rejects", |f| f.to("10.9.2.1").starts_with("r1 via 10.0.1.2"));
+    for behind in ["unreachable 10.0.0.0/8", "unreachable 10.9.0.0/16 metric 100"] {
+        bed.hosts.ip("link set h0 up");
+        bed.router.ip(&format!("route add {behind}"));
+        follower.until("one behind it that rejects", |f| f.to("10.9.2.1") == "punt policy-rules");
+        bed.hosts.ip("link set h0 down");
+        follower.until("the kernel rejects", |_| truth("10.9.2.1").is_none());
+        follower.settle();
+        assert_eq!(follower.to("10.9.2.1"), "punt policy-rules", "{behind}");
+        assert!(follower.to("10.9.1.7").starts_with("r1 via 10.0.1.2"), "it counts");
+        bed.router.ip(&format!("route del {behind}"));
+        follower.until("none that rejects", |f| f.to("10.9.2.1").starts_with("r1 via 10.0.1.2"));
+    }
 }

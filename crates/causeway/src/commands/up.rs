@@ -334,14 +334,14 @@ fn follow(
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
     let (front_side, kept_front, told) = (front.clone(), front.clone(), unsaid.clone());
-    let objector = lease.objector();
+    let (objector, stop) = (lease.objector(), Arc::default());
     let mut follow =
-        Follow { watcher, pulse, tables, objector, front, policies, unsaid, names, present, attendant };
+        Follow { watcher, pulse, tables, objector, front, policies, unsaid, names, present, attendant, stop };
     follow.apply(&first);
     let (v4, v6) = follow.tables.routes();
     log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");
     let handled = forwarded.map(|forwarded| {
-        log::info!(code = "driver"; "packets in transit are forwarded in the driver, but IPv6 ones to routes with several next hops");
+        log::info!(code = "driver"; "packets in transit are forwarded in the driver");
         Handled::new(follow.names.clone(), move |from, to| forwarded.packets(from, to))
     });
     let follower = follow.start(&lease)?;

@@ -316,12 +316,12 @@ impl Element for KernelForward {
         let n = batch.len();
         let to_kernel = self.inputs.len() + input;
         let port = self.inputs.get(input).copied().unwrap_or(KERNEL);
+        // One announcement for all tables, from the lookups to the last frame written: no index that they return leads to
+        // another neighbour. It comes before the look at the right to forward: who takes that away can wait for it.
+        let pinned = self.participant.pin();
         if !self.may_forward(cx) {
             return self.give_up(batch, LEASE, to_kernel, cx);
         }
-        // One announcement for all tables, from the lookups to the last frame written: no index that they return leads to
-        // another neighbour.
-        let pinned = self.participant.pin();
         let scene = Scene {
             view: self.neighbours.under(&pinned),
             forwarding: &self.forwarding,

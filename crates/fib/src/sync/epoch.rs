@@ -26,6 +26,10 @@ const IDLE: u64 = 0;
 /// The last announcement of a reader whose handle went away.
 const GONE: u64 = u64::MAX;
 
+/// A moment in a domain ([`Domain::moment`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Moment(u64);
+
 /// One reader's announcement, on a cache line of its own.
 #[repr(align(128))]
 #[derive(Debug)]
@@ -81,6 +85,19 @@ impl Domain {
     pub(crate) fn stamp(&self) -> u64 {
         // Release: a reader that announces the next epoch has seen what was unpublished before.
         self.0.epoch.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// A moment, for [`Domain::has_outlasted`].
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        Moment(self.stamp())
+    }
+
+    /// Whether no announcement stands any more that was made before a moment. All that are made later see what the caller has
+    /// stored before this call.
+    #[must_use]
+    pub fn has_outlasted(&self, moment: Moment) -> bool {
+        self.oldest() > moment.0
     }
 
     /// What carries a smaller stamp than this, no reader can see.
@@ -342,6 +359,20 @@ mod tests {
         drop(second);
         limbo.reclaim(&domain, true, |thing| freed.push(thing));
         assert_eq!(freed, ["first", "second"]);
+    }
+
+    #[test]
+    fn a_moment_is_outlasted_by_what_is_announced_after_it() {
+        let domain = Domain::new();
+        let (first, second) = (domain.participant(), domain.participant());
+        let before = first.pin();
+        let moment = domain.moment();
+        let _after = second.pin();
+        assert!(!domain.has_outlasted(moment));
+        drop(before);
+        assert!(domain.has_outlasted(moment));
+        let _again = first.pin();
+        assert!(domain.has_outlasted(moment) && !domain.has_outlasted(domain.moment()));
     }
 
     #[test]

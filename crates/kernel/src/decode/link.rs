@@ -71,6 +71,9 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
         return Ok(None);
     }
     link.parent = bus.zip(device);
+    // Others, such as tunnels and `ovpn`, may ask a packet's route for the other end, which a packet that was redirected to them
+    // does not have.
+    link.bare &= matches!(link.kind.as_deref(), None | Some("tun" | "wireguard" | "ppp" | "wwan" | "rmnet"));
     // An index of another namespace says nothing here.
     link.takes_from = below.filter(|_| takes && !elsewhere);
     link.mtu6_bytes = link.mtu6_bytes.min(link.mtu_bytes);

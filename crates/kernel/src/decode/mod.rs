@@ -303,6 +303,33 @@ mod tests {
     }
 
     #[test]
+    fn a_link_without_header_is_bare_unless_its_kind_may_ask_the_route() {
+        let link = |hardware: u16, kind: Option<&str>| {
+            let mut header = [0; 16];
+            header[2..4].copy_from_slice(&hardware.to_ne_bytes());
+            header[4] = 7;
+            let request = Request::new(RTM_NEWLINK, 0, &header).attribute(IFLA_MTU, &1400u32.to_ne_bytes());
+            let info = |kind: &str| Attribute::default().with(IFLA_INFO_KIND, kind.as_bytes());
+            let request = match kind {
+                Some(kind) => request.nested(IFLA_LINKINFO, info(kind)),
+                None => request,
+            };
+            match read(request).unwrap().unwrap().object {
+                Object::Link(link) => link.bare,
+                other => panic!("{other:?}"),
+            }
+        };
+        for kind in [None, Some("tun"), Some("wireguard")] {
+            assert!(link(ARPHRD_NONE, kind), "{kind:?}");
+        }
+        assert!(link(ARPHRD_PPP, Some("ppp")) && link(ARPHRD_RAWIP, Some("rmnet")));
+        for kind in ["ovpn", "gre", "xfrm", "bareudp", "of tomorrow"] {
+            assert!(!link(ARPHRD_NONE, Some(kind)), "{kind}");
+        }
+        assert!(!link(ARPHRD_ETHER, Some("tun")), "a TAP");
+    }
+
+    #[test]
     fn wide_weights_count_only_where_the_kernel_says_so() {
         let members = [1, 0, 0, 0, 9, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0];
         let group = || {

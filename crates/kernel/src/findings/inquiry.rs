@@ -116,7 +116,7 @@ impl Inquiry {
     pub fn silent(&mut self, look: &Look, probe: &dyn Probe) -> io::Result<(Vec<Finding>, Settings)> {
         let ports: Vec<&Link> = look.ports().collect();
         let mut settings = self.settings.read();
-        rules::note(&look.mirror, &ports, &mut settings);
+        rules::note(&look.mirror, &mut settings);
         let mut findings = settings::findings(&settings, &look.mirror, &ports);
         if let Some(socket) = &mut self.netfilter {
             findings.extend(self.hooks.findings(socket, &ports)?);

@@ -2,7 +2,7 @@
 
 use super::{Check, Finding};
 use crate::mirror::{Applies, Mirror};
-use crate::model::{Family, Link, Rule, RuleAction};
+use crate::model::{Family, Rule, RuleAction};
 use crate::settings::Settings;
 use crate::uapi::{RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RT_TABLE_MAIN};
 
@@ -54,11 +54,9 @@ fn missing(mirror: &Mirror, family: Family) -> Vec<Finding> {
 }
 
 /// Notes the ports whose packets are the kernel's because of rules.
-pub(super) fn note(mirror: &Mirror, ports: &[&Link], settings: &mut Settings) {
-    for port in ports {
-        if let Some(settings) = settings.ports.get_mut(&port.name) {
-            settings.v4.ruled = mirror.is_ruled(Family::V4, &port.name);
-            settings.v6.ruled = mirror.is_ruled(Family::V6, &port.name);
-        }
+pub(super) fn note(mirror: &Mirror, settings: &mut Settings) {
+    for (port, settings) in &mut settings.ports {
+        settings.v4.ruled = mirror.is_ruled(Family::V4, port);
+        settings.v6.ruled = mirror.is_ruled(Family::V6, port);
     }
 }

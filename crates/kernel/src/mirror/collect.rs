@@ -14,7 +14,7 @@ use crate::reason::PuntReason;
 use crate::uapi::RT_TABLE_LOCAL;
 
 /// Prefixes between two words of progress.
-const STRIDE: usize = 4096;
+const STRIDE: usize = 256;
 
 impl Mirror {
     /// What changed since the last call; says by `progress` that it gets on, as there may be millions of prefixes. Not to be

@@ -37,8 +37,8 @@ pub(super) struct Seen<T> {
 pub(super) struct Kernel {
     pub ports: BTreeSet<u32>,
     pub links: BTreeMap<u32, Seen<Link>>,
-    /// Names besides their own that ports have had: rules that were made about these may still be about the port, whoever
-    /// goes by the name now.
+    /// Names besides their own that links were seen to have: rules that were made about these may still be about that link,
+    /// which may be a port by now, whoever goes by the name. What was before the first dump cannot be seen.
     pub other_names: BTreeSet<String>,
     pub linkdown: Linkdown,
     pub addresses: BTreeMap<Address, u32>,

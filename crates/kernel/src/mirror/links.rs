@@ -23,9 +23,7 @@ impl Mirror {
         }
         let (index, seen) = (link.index, operation != Operation::Dumped);
         let (up, alive) = (link.up, link.alive());
-        if self.kernel.ports.contains(&index) {
-            self.kernel.other_names.extend(link.other_names.iter().cloned());
-        }
+        self.kernel.other_names.extend(link.other_names.iter().cloned());
         let value = Seen { value: link, generation: self.generation };
         let before = self.kernel.links.insert(index, value).map(|seen| seen.value);
         let was_alive = before.as_ref().is_some_and(Link::alive);

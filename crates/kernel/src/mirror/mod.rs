@@ -84,9 +84,6 @@ impl Mirror {
     pub fn set_ports(&mut self, ports: impl IntoIterator<Item = u32>) {
         let ports: BTreeSet<u32> = ports.into_iter().collect();
         if self.kernel.ports != ports {
-            let of_ports = self.kernel.links.values().filter(|seen| ports.contains(&seen.value.index));
-            let names = of_ports.flat_map(|seen| seen.value.other_names.iter().cloned());
-            self.kernel.other_names.extend(names);
             self.kernel.ports = ports;
             self.urgent = true;
             self.pending.hops = true;

@@ -146,7 +146,7 @@ impl Mirror {
             .prefixes
             .extend(self.kernel.neighbours.range(inside).map(|((address, _), _)| Prefix::host(*address)));
         // The kernel looks into a later table only where the earlier ones say nothing at all.
-        for table in rules.behind(table).filter_map(|behind| self.tables.get(&behind)) {
+        for table in rules.behind(table).iter().filter_map(|behind| self.tables.get(behind)) {
             self.pending.prefixes.extend(table.routes.range(prefix..=last).map(|(inner, _)| *inner));
         }
         let shortest = rules.shortest(table);
@@ -156,7 +156,7 @@ impl Mirror {
             let inside = table.routes.range(prefix..=last).map(|(inner, _)| *inner);
             self.pending.prefixes.extend(inside.filter(|inner| inner.len() < shortest));
         }
-        self.pending.prefixes.extend(rules.bounds().filter(|&bound| prefix.covers(bound)));
+        self.pending.prefixes.extend(rules.bounds_in(prefix));
     }
 
     pub(super) fn sweep_routes(&mut self, family: Family) {

@@ -17,10 +17,12 @@
 //! Rules may select by either. So it may come to any of the routes of the rules that may apply, and what is said of the way back
 //! holds for all of them.
 
+use std::collections::BTreeSet;
+
 use super::hops::HopKey;
 use super::kernel::Kernel;
 use super::suspects::Suspect;
-use super::table::{Table, best};
+use super::table::{Candidate, Table, best};
 use super::{Mirror, Seen};
 use crate::decode::Operation;
 use crate::model::{Family, Link, Rule, RuleAction};
@@ -62,22 +64,24 @@ pub(super) struct Rules {
     steps: Vec<Step>,
     /// Sources that some rule is about.
     sources: Vec<Prefix>,
+    /// Names of the ports by which packets come in that are the kernel's by that alone.
+    ports: BTreeSet<String>,
+    /// The tables in which rules look.
+    tables: BTreeSet<u32>,
+    /// Prefixes at whose bounds rules begin to apply, or cease to.
+    bounds: BTreeSet<Prefix>,
 }
 
 impl Rules {
-    pub fn tables(&self) -> impl Iterator<Item = u32> {
-        self.steps.iter().filter_map(|step| step.table)
-    }
-
     pub fn uses(&self, table: u32) -> bool {
-        self.tables().any(|used| used == table)
+        self.tables.contains(&table)
     }
 
-    /// The tables whose own prefixes may come to something else when a route of `table` changes; some more than once.
-    pub fn behind(&self, table: u32) -> impl Iterator<Item = u32> {
-        let settled = move |step: &&Step| step.is_last_for_its_own() && step.table != Some(table);
+    /// The tables whose own prefixes may come to something else when a route of `table` changes.
+    pub fn behind(&self, table: u32) -> BTreeSet<u32> {
+        let settled = |step: &&Step| step.is_last_for_its_own() && step.table != Some(table);
         let rest = self.steps.iter().skip_while(settled);
-        rest.filter_map(|step| step.table).filter(move |&other| other != table)
+        rest.filter_map(|step| step.table).filter(|&other| other != table).collect()
     }
 
     /// Of the prefixes of `table`, what comes of those that are shorter may hang on the routes of shorter ones still.
@@ -86,10 +90,9 @@ impl Rules {
         of_table.map(|step| step.shortest).max().unwrap_or(0)
     }
 
-    /// Prefixes at whose bounds rules begin to apply, or cease to.
-    pub fn bounds(&self) -> impl Iterator<Item = Prefix> {
-        let to = self.steps.iter().map(|step| step.to).filter(|to| to.len() > 0);
-        to.chain(self.sources.iter().copied())
+    /// Prefixes inside `prefix` at whose bounds rules begin to apply, or cease to.
+    pub fn bounds_in(&self, prefix: Prefix) -> impl Iterator<Item = Prefix> {
+        self.bounds.range(prefix..=Prefix::host(prefix.last())).copied()
     }
 
     /// Whether rules are about packets from there.
@@ -149,6 +152,8 @@ impl Kernel {
     fn rules_of(&self, family: Family) -> Rules {
         let mut rules = Rules::default();
         for rule in self.rules.iter().map(|seen| &seen.value).filter(|rule| rule.family == family) {
+            // Also of one that is away, or no port for now.
+            rules.ports.extend(rule.ruled_port().map(str::to_owned));
             let Some(applies) = self.applies(rule) else { continue };
             let table = match rule.action {
                 RuleAction::LookUp(table) => Some(table),
@@ -156,6 +161,8 @@ impl Kernel {
             };
             let to = rule.to.unwrap_or(Prefix::all(family));
             rules.sources.extend(rule.from);
+            rules.tables.extend(table);
+            rules.bounds.extend(rule.to.filter(|to| to.len() > 0).into_iter().chain(rule.from));
             rules.steps.push(Step { table, to, shortest: rule.shortest, applies });
         }
         rules
@@ -165,8 +172,7 @@ impl Kernel {
 impl Mirror {
     /// Whether a policy rule is about packets that come in by the port of that name.
     pub fn is_ruled(&self, family: Family, port: &str) -> bool {
-        let names = |rule: &Rule| rule.iif.as_deref() == Some(port) && rule.from.is_none();
-        self.rules().any(|rule| rule.family == family && rule.is_of_transit() && names(rule))
+        self.rules().any(|rule| rule.family == family && rule.ruled_port() == Some(port))
     }
 
     pub(super) fn rule(&mut self, rule: Rule, operation: Operation) {
@@ -209,10 +215,10 @@ impl Mirror {
             let of_family = |prefix: &&Prefix| prefix.family() == family;
             let prefixes = &mut self.pending.prefixes;
             prefixes.extend(self.published.keys().filter(of_family));
-            for table in now.tables().filter_map(|table| self.tables.get(&table)) {
+            for table in now.tables.iter().filter_map(|table| self.tables.get(table)) {
                 prefixes.extend(table.routes.range(whole.clone()).map(|(prefix, _)| *prefix));
             }
-            prefixes.extend(now.bounds());
+            prefixes.extend(&now.bounds);
             self.rules[family as usize] = now;
             self.pending.rules = true;
         }
@@ -248,10 +254,12 @@ impl Mirror {
         let (len, candidates) = covering.next()?;
         let found = best(family, candidates);
         if len < shortest {
-            // Without a path that is alive the kernel takes a shorter one, which does not count either. One that rejects packets
-            // counts all the same.
-            let by_paths = |found| matches!(found, Ok(hop) if self.is_by_paths(hop));
-            let none_counts = by_paths(found) && covering.all(|(_, list)| by_paths(best(family, list)));
+            // Without a path that is alive the kernel takes one of a higher metric or a shorter prefix, which does not count
+            // either. One that rejects packets counts all the same.
+            let by_paths = |list: &[Candidate]| {
+                best(family, list).is_ok() && list.iter().all(|candidate| self.is_by_paths(candidate.hop))
+            };
+            let none_counts = by_paths(candidates) && covering.all(|(_, list)| by_paths(list));
             return (!none_counts).then_some(Err(PuntReason::PolicyRules));
         }
         match found {
@@ -278,8 +286,8 @@ impl Mirror {
     pub(super) fn is_bound(&self, prefix: Prefix) -> bool {
         let rules = &self.rules[prefix.family() as usize];
         let has = |table: &Table| table.routes.contains_key(&prefix);
-        rules.tables().any(|table| self.tables.get(&table).is_some_and(has))
-            || rules.bounds().any(|bound| bound == prefix)
+        rules.bounds.contains(&prefix)
+            || rules.tables.iter().any(|table| self.tables.get(table).is_some_and(has))
     }
 
     /// The hop of what was found, with a reference to it.

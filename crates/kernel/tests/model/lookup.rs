@@ -53,12 +53,14 @@ impl NaiveKernel {
                 RuleAction::Nothing => continue,
                 RuleAction::Other => return Answer::new("punt policy-rules", "unknown"),
             };
-            // What does not count and has no path that is alive is passed by for a shorter one.
-            let is_dead = |&(len, list): &(u8, &[Entry])| {
-                len < rule.shortest && self.best(list).is_some_and(|best| self.is_dead(best))
+            // What does not count and has no path that is alive is passed by for one of a higher metric or a shorter prefix.
+            let alive = |(len, list): (u8, &[Entry])| {
+                let is_dead = |entry: &Entry| len < rule.shortest && self.is_dead(entry);
+                let list: Vec<Entry> = list.iter().filter(|entry| !is_dead(entry)).cloned().collect();
+                (!list.is_empty()).then_some((len, list))
             };
-            let found = self.longest_first(table, address);
-            let Some((longest, list)) = found.into_iter().find(|found| !is_dead(found)) else { continue };
+            let found = self.longest_first(table, address).into_iter().find_map(alive);
+            let Some((longest, list)) = found else { continue };
             if list.iter().any(|entry| entry.route.tos != 0) {
                 return Answer::new("punt type-of-service", "unknown");
             }
@@ -90,10 +92,6 @@ impl NaiveKernel {
         // Of equals the first is that of the table local.
         found.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
         found
-    }
-
-    fn best<'a>(&self, list: &'a [Entry]) -> Option<&'a Entry> {
-        list.iter().min_by_key(|entry| entry.route.metric)
     }
 
     /// Whether it is a route by paths of which none is alive.

@@ -7,7 +7,7 @@ use crate::attendant::Present;
 use crate::control::Claim;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
-use causeway_kernel::{Cause, Changes, Doubt, ManagedNeighbour, Pulse, Scope, Settings, Watcher};
+use causeway_kernel::{Cause, Changes, Doubt, Family, ManagedNeighbour, Pulse, Scope, Settings, Watcher};
 use causeway_netio::front::{Front, monotonic_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -23,8 +23,6 @@ const TURN: Duration = Duration::from_millis(250);
 const RETRY: Duration = Duration::from_millis(500);
 /// How far the tables may be behind the kernel: changes are gathered for a second at most, and take some time to make.
 const LAG: Duration = Duration::from_secs(3);
-/// How long workers and programs are given to notice that nothing is to be forwarded: a batch takes them much less.
-const NOTICE: Duration = Duration::from_millis(20);
 /// The code of the objection to tables that come to follow other policy rules.
 const RULES_CODE: &str = "rules-followed";
 /// The code of the objection to tables that were not read yet.
@@ -59,15 +57,6 @@ pub fn record_managed(claim: &Claim, list: &[ManagedNeighbour]) {
     if let Err(error) = claim.change(|undo| undo.neighbours = list.iter().map(entry).collect()) {
         log::warn!("which neighbours are kept resolved cannot be recorded: {error}");
     }
-}
-
-/// Brings tables to other policy rules while nothing is forwarded: a packet's source must not be judged by the rules of now, and
-/// its destination by those of before.
-fn between_rules(objector: &Objector, put_in_place: impl FnOnce()) {
-    objector.doubt(RULES_CODE, "the tables come to follow other policy rules");
-    std::thread::sleep(NOTICE);
-    put_in_place();
-    objector.withdraw(RULES_CODE);
 }
 
 /// What the follower is told by others: by the inspector what the kernel's tables hold and its messages do not say, and what
@@ -140,6 +129,8 @@ pub struct Follow {
     pub present: Vec<Option<u32>>,
     /// Who attaches ports.
     pub attendant: Sender<Vec<Present>>,
+    /// It is to end.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Follows the kernel until it is dropped.
@@ -161,8 +152,7 @@ impl Drop for Follower {
 impl Follow {
     /// Starts the thread; from here on nothing is forwarded without its word.
     pub fn start(mut self, lease: &Lease) -> Result<Follower> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
+        let stop = self.stop.clone();
         let as_of = Arc::new(AtomicU64::new(0));
         let (pulse, read) = (self.pulse.clone(), as_of.clone());
         lease.require(Voucher {
@@ -176,13 +166,13 @@ impl Follow {
             term: LAG,
         });
         let thread = std::thread::Builder::new().name("kernel".to_owned());
-        let thread = thread.spawn(move || self.run(&as_of, &stopped)).context("cannot start a thread")?;
+        let thread = thread.spawn(move || self.run(&as_of)).context("cannot start a thread")?;
         Ok(Follower { stop, thread: Some(thread) })
     }
 
-    fn run(&mut self, as_of: &AtomicU64, stop: &AtomicBool) {
+    fn run(&mut self, as_of: &AtomicU64) {
         let mut rest = Rest::new(self.tables.forwarding(), self.policies.clone(), self.tables.forwarded());
-        while !stop.load(Ordering::Relaxed) {
+        while !self.stop.load(Ordering::Relaxed) {
             self.unsaid.hand_over(&mut self.watcher);
             match self.watcher.wait(TURN) {
                 Ok(changes) => {
@@ -205,15 +195,26 @@ impl Follow {
 
     /// Puts what has changed into effect.
     pub fn apply(&mut self, changes: &Changes) {
-        if changes.rules {
-            let objector = self.objector.clone();
-            between_rules(&objector, || self.put_in_place(changes));
-        } else {
+        if !changes.rules {
+            return self.put_in_place(changes);
+        }
+        // Nothing is forwarded meanwhile: a packet's source must not be judged by the rules of now, and its destination by those
+        // of before.
+        self.objector.doubt(RULES_CODE, "the tables come to follow other policy rules");
+        if self.tables.outlast_readers(&self.stop) {
             self.put_in_place(changes);
+            self.objector.withdraw(RULES_CODE);
         }
     }
 
     fn put_in_place(&mut self, changes: &Changes) {
+        if changes.rules || !changes.links.is_empty() {
+            let mirror = self.watcher.mirror();
+            for (number, name) in self.names.iter().enumerate() {
+                let ruled = [Family::V4, Family::V6].map(|family| mirror.is_ruled(family, name));
+                self.policies.set_ruled(number, ruled);
+            }
+        }
         for (address, there) in &changes.addresses {
             self.set_local(*address, *there);
         }
@@ -293,8 +294,69 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causeway_elements::kernel::{Forwarding, InDriver, Paths, PortPolicy};
+    use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, Fib4, Fib6};
+    use causeway_kernel::WatcherConfig;
     use causeway_netio::ErrorKind;
     use causeway_netio::front::Take;
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+
+    /// Notes whether the right to forward stands whenever something is put in place.
+    struct Notes {
+        front: Arc<Front>,
+        stood: Mutex<Vec<bool>>,
+    }
+
+    impl Notes {
+        fn stands(&self) -> bool {
+            self.front.lease().deadline().load(Ordering::Acquire) > monotonic_ns()
+        }
+
+        fn stood(&self) -> Vec<bool> {
+            self.stood.lock().expect("no panic").clone()
+        }
+    }
+
+    impl InDriver for Notes {
+        fn set_policy(&self, _port: usize, _policy: PortPolicy) {
+            self.stood.lock().expect("no panic").push(self.stands());
+        }
+
+        fn set_paths(&self, _index: AdjacencyIndex, _paths: Paths) {}
+
+        fn set_flow_hashes(&self, _bits: [u64; 2]) {}
+    }
+
+    /// What follows the kernel for one port, which is not there.
+    fn follow(notes: &Arc<Notes>, lease: &Lease) -> Follow {
+        let (names, front) = (vec!["none".to_owned()], &notes.front);
+        let domain = Domain::new();
+        let fibs = (Fib4::in_domain(&domain).expect("room"), Fib6::in_domain(&domain).expect("room"));
+        let empty = (&domain, &fibs.0, &fibs.1, &Adjacencies::in_domain(&domain));
+        let noted = Forwarding::new(names.clone(), &[], front.clone(), empty).with_driver(notes.clone());
+        Follow {
+            watcher: Watcher::open(WatcherConfig::new([])).expect("a watcher"),
+            pulse: Pulse::new(),
+            tables: Tables::new(names.clone(), vec![0], front.clone()).expect("tables"),
+            objector: lease.objector(),
+            front: front.clone(),
+            policies: Arc::new(Policies::new(front.clone(), Arc::new(noted), &[None])),
+            unsaid: Arc::default(),
+            names,
+            present: vec![None],
+            attendant: channel().0,
+            stop: Arc::default(),
+        }
+    }
+
+    fn until(what: &str, reached: impl Fn() -> bool) {
+        let end = Instant::now() + Duration::from_secs(5);
+        while !reached() {
+            assert!(Instant::now() < end, "never: {what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     #[test]
     fn nothing_is_forwarded_between_the_rules_of_before_and_those_of_now() {
@@ -303,24 +365,23 @@ mod tests {
             Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
             Err(e) => panic!("{e}"),
         };
-        let stands = || front.lease().deadline().load(Ordering::Acquire) > monotonic_ns();
-        let becomes_had = || {
-            let reached = (0..500).any(|_| {
-                std::thread::sleep(Duration::from_millis(10));
-                stands()
-            });
-            assert!(reached, "the right is not had");
-        };
-        let lease = Lease::keep(front.clone()).expect("a thread");
+        let notes = Arc::new(Notes { front: front.clone(), stood: Mutex::default() });
+        let lease = Lease::keep(front).expect("a thread");
         let word_ns = Arc::new(monotonic_ns);
-        lease.require(Voucher { name: "a test".to_owned(), word_ns, term: Duration::from_millis(300) });
-        becomes_had();
-        let mut put = false;
-        between_rules(&lease.objector(), || {
-            put = true;
-            assert!(!stands());
+        lease.require(Voucher { name: "a test".to_owned(), word_ns, term: Duration::from_secs(3) });
+        until("the right is had", || notes.stands());
+        let mut follow = follow(&notes, &lease);
+        let worker = follow.tables.domain().participant();
+        let looks_up = worker.pin();
+        std::thread::scope(|scope| {
+            let applied = scope.spawn(|| follow.apply(&Changes { rules: true, ..Changes::default() }));
+            until("the right is gone", || !notes.stands());
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(notes.stood(), [false; 0], "a worker looks something up by the rules of before");
+            drop(looks_up);
+            applied.join().expect("no panic");
         });
-        assert!(put);
-        becomes_had();
+        assert_eq!(notes.stood(), [false], "what the port may do is put in place while nothing is forwarded");
+        until("the right is had again", || notes.stands());
     }
 }

@@ -27,6 +27,9 @@ struct Port {
     /// Whether the interface has an IPv4 address.
     has_address: bool,
     settings: PortSettings,
+    /// A policy rule is about packets that come in by it, of IPv4 and of IPv6, by the tables' rules. Those of the settings may be
+    /// of another time.
+    ruled: [bool; 2],
     /// Everything is left to the kernel for some time, because most of it is the kernel's anyway.
     resting: bool,
 }
@@ -38,6 +41,7 @@ impl Policies {
         let port = |(name, &begins): (&String, &Option<Begins>)| Port {
             name: name.clone(),
             begins,
+            ruled: [true; 2],
             ..Port::default()
         };
         let ports = Mutex::new(forwarding.ports().iter().zip(begins).map(port).collect());
@@ -59,6 +63,15 @@ impl Policies {
         self.change(|ports| {
             for port in ports {
                 port.settings = settings.ports.get(&port.name).copied().unwrap_or_default();
+            }
+        });
+    }
+
+    /// Sets whether policy rules are about packets of IPv4 and of IPv6 that come in by a port.
+    pub fn set_ruled(&self, number: usize, ruled: [bool; 2]) {
+        self.change(|ports| {
+            if let Some(port) = ports.get_mut(number) {
+                port.ruled = ruled;
             }
         });
     }
@@ -109,8 +122,8 @@ impl Port {
         let fit = self.link.as_ref().is_some_and(is_fit) && !self.resting;
         let (v4, v6) = (&self.settings.v4, &self.settings.v6);
         PortPolicy {
-            ipv4: fit && v4.forwarding && !v4.ruled,
-            ipv6: fit && v6.forwarding && v6.enabled && !v6.ruled,
+            ipv4: fit && v4.forwarding && !v4.ruled && !self.ruled[0],
+            ipv6: fit && v6.forwarding && v6.enabled && !v6.ruled && !self.ruled[1],
             reverse_path: match v4.reverse_path {
                 SourceCheck::Off => ReversePath::Off,
                 // On an interface without an address the kernel lets no source pass that is reached by another.
@@ -176,6 +189,8 @@ mod tests {
         assert_eq!(versions(port(|p| p.settings.v6.enabled = false)), (true, false));
         assert_eq!(versions(port(|p| p.settings.v4.ruled = true)), (false, true));
         assert_eq!(versions(port(|p| p.settings.v6.ruled = true)), (true, false));
+        assert_eq!(versions(port(|p| p.ruled = [true, false])), (false, true));
+        assert_eq!(versions(port(|p| p.ruled = [false, true])), (true, false));
         let unfit: [fn(&mut Link); 5] = [
             |l| l.up = false,
             |l| l.master = Some(9),

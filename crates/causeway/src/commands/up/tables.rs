@@ -19,9 +19,10 @@ use causeway_kernel::{
 use causeway_netio::front::Front;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use apart::Apart;
-use routes::{Patience, Routes};
+use routes::{Patience, Routes, WAIT};
 
 /// A hop of the mirror in the table of adjacencies.
 struct Entry {
@@ -34,6 +35,8 @@ struct Entry {
 /// The control side of [`Forwarding`].
 pub struct Tables {
     forwarding: Arc<Forwarding>,
+    /// Where workers announce that they look something up.
+    domain: Domain,
     /// Interface indices by number of the port; 0 where there is no interface.
     ports: Vec<u32>,
     v4: Routes<u32, Rank24>,
@@ -107,6 +110,7 @@ impl Tables {
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
             forwarding,
+            domain: domain.clone(),
             ports,
             v4,
             v6,
@@ -142,6 +146,27 @@ impl Tables {
     /// Which neighbours the driver has sent packets to.
     pub fn marks(&self) -> Option<Marks> {
         self.driver.as_ref().map(Driver::marks)
+    }
+
+    /// Waits until all workers and programs are done with what they looked up before; says whether that is so, or it is to
+    /// `stop` before. Who begins later sees what was done before, such as that the right to forward was taken away.
+    pub fn outlast_readers(&self, stop: &AtomicBool) -> bool {
+        let moment = self.domain.moment();
+        while !stop.load(Ordering::Relaxed) {
+            if let Some(driver) = &self.driver {
+                driver.readers().move_on();
+            }
+            if self.domain.has_outlasted(moment) {
+                return true;
+            }
+            std::thread::sleep(WAIT);
+        }
+        false
+    }
+
+    #[cfg(test)]
+    pub fn domain(&self) -> &Domain {
+        &self.domain
     }
 
     #[cfg(test)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Waits for workers between two tries of a change; a worker is done with a batch in much less.
-const WAIT: Duration = Duration::from_millis(1);
+pub(super) const WAIT: Duration = Duration::from_millis(1);
 /// Waits while the tables are brought up to date once: longer than a worker that is ready to run has to wait for its
 /// processor.
 const WAITS: u32 = 50;
