@@ -187,24 +187,24 @@ impl Interface {
         if self.up { String::new() } else { format!("; it is down: `ip link set dev {} up`", self.name) }
     }
 
-    /// Checks that the longest frame fits a frame of the pool with `headroom` bytes before it; these can be of `most_frame`
-    /// bytes for such a port.
+    /// Checks that the longest frame fits a frame of the pool with as many bytes before it as `headroom` says for a frame's
+    /// bytes; these can be of `most_frame` bytes for such a port.
     ///
     /// # Errors
     /// [`ErrorKind::MtuTooLarge`].
-    pub fn check_mtu(&self, headroom: u32, most_frame: u32) -> Result<()> {
+    pub fn check_mtu(&self, headroom: fn(u32) -> u32, most_frame: u32) -> Result<()> {
         let Interface { name, mtu, .. } = self;
         let frame = pool::config().frame_size;
-        let most = frame - headroom - LINK_HEADER;
-        if *mtu <= most {
+        let most = |frame: u32| frame - headroom(frame) - LINK_HEADER;
+        if *mtu <= most(frame) {
             return Ok(());
         }
         let what = format!("{name}: MTU {mtu} does not fit the pool's frames of {frame} bytes");
-        let fits = (mtu + headroom + LINK_HEADER).next_power_of_two();
-        let other = match fits <= most_frame {
-            true => format!(", or frames of {fits} bytes (`--frame-size {fits}`)"),
-            false => String::new(),
-        };
+        let longer = std::iter::successors(Some(frame), |frame| frame.checked_mul(2));
+        let fits = longer.take_while(|&frame| frame <= most_frame).find(|&frame| *mtu <= most(frame));
+        let other = fits
+            .map_or_else(String::new, |fits| format!(", or frames of {fits} bytes (`--frame-size {fits}`)"));
+        let most = most(frame);
         Err(Error::new(ErrorKind::MtuTooLarge, what)
             .help(format!("`ip link set dev {name} mtu {most}`{other}")))
     }

@@ -194,7 +194,7 @@ fn make(name: &str, kind: Kind, more: i32) -> Result<(File, String)> {
 fn finish(files: Vec<File>, name: &str, kind: Kind) -> Result<Port> {
     set_up(name)?;
     let interface = Interface::open(name)?;
-    interface.check_mtu(Packet::HEADROOM as u32, pool::MOST_FRAME)?;
+    interface.check_mtu(|_| Packet::HEADROOM as u32, pool::MOST_FRAME)?;
     let queues: Vec<Queue> = files.into_iter().map(queue).collect();
     Ok(Port {
         events: LinkEvents::open(&interface),

@@ -320,6 +320,19 @@ fn both_curves_are_told_and_drawn() {
 }
 
 #[test]
+fn loads_that_round_alike_are_one_in_the_document() {
+    let mut calibration = both().1.clone();
+    let delays = calibration.found[0].points.iter_mut().filter(|point| point.part.is_some());
+    delays.take(2).zip([0.1, 0.2]).for_each(|(point, more)| point.load_fps = 5e3 + more);
+    calibration.document().to_json().expect("valid");
+    let points = |document: &Document| {
+        let series = document.series("kernel, 64 bytes, modelled/median delay");
+        series.map_or(0, |series| series.measurements.len())
+    };
+    assert_eq!(points(&calibration.document()) + 1, points(&both().1.document()));
+}
+
+#[test]
 fn modes_are_told_from_spread_and_from_one_that_is_off() {
     assert!(has_two_modes(&[14.0, 66.0, 14.5, 15.0, 65.0, 64.0]));
     assert!(!has_two_modes(&[10.0, 11.0, 12.0, 13.0, 14.0, 15.0]), "spread");

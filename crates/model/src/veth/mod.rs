@@ -6,8 +6,8 @@
 //! from there. Waiting comes from this alone: from batches that became due while the tester did something else, from turns, and
 //! from being woken.
 //!
-//! Not modelled: what processors take from each other's caches, interrupts of the clock, and that the machine below has
-//! other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
+//! Not modelled: what processors take from each other's caches, interrupts of the device's clock, and that the machine below
+//! has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
 
 pub mod device;
 pub mod fit;

@@ -62,7 +62,7 @@ pub struct Tester {
     period_ps: f64,
     runs: Thread,
     since_ps: Time,
-    /// When the receiver wakes, or woke.
+    /// When the receiver wakes, or woke; when it is its turn if it waits.
     wakes_ps: Time,
     /// Whether the clock's interrupt for that is yet to come.
     rings: bool,
@@ -158,7 +158,9 @@ impl Tester {
             let over = now_ps - self.since_ps >= self.slice_ps;
             let due = self.due(now_ps);
             match self.runs {
-                Thread::Sends if self.wakes_ps <= now_ps => self.make_way(Thread::Receives, now_ps),
+                Thread::Sends if self.wakes_ps <= now_ps || due == 0 && self.waits() => {
+                    self.make_way(Thread::Receives, now_ps);
+                }
                 Thread::Sends if due == 0 => break (Piece::Looks, self.looks_ps(now_ps)),
                 Thread::Sends => break self.send(due.min(self.batch)),
                 Thread::Receives if self.waiting == 0 => {
@@ -168,8 +170,11 @@ impl Tester {
                     (self.wakes_ps, self.rings) = (now_ps + ps + pause_ps, true);
                     break (Piece::Sleeps, ps);
                 }
-                // Who sends waits for its turn.
-                Thread::Receives if over => self.make_way(Thread::Sends, now_ps),
+                // Who sends waits for its turn, which is as long.
+                Thread::Receives if over => {
+                    self.make_way(Thread::Sends, now_ps);
+                    (self.wakes_ps, self.rings) = (now_ps + self.slice_ps, false);
+                }
                 Thread::Receives => {
                     let frames = self.waiting.min(self.batch);
                     self.waiting -= frames;
@@ -206,6 +211,11 @@ impl Tester {
         }
         self.rings &= !receiver;
         receiver.then_some([self.wakes_ps, self.interrupt_ps])
+    }
+
+    /// While the other sends: whether the receiver waits for its turn, and does not sleep.
+    fn waits(&self) -> bool {
+        !self.rings
     }
 
     fn make_way(&mut self, other: Thread, now_ps: Time) {

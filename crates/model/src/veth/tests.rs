@@ -128,6 +128,36 @@ fn few_and_many_go_by_different_ways() {
     assert!((full.forwarded_fps / (64e6 / 159.0) - 1.0).abs() < 0.01, "{full:?}");
 }
 
+/// More is due than is sent, and a thousand frames wait. From 18 us on the receiver takes 16 us for a batch, so that it has had its
+/// slice of 100 us after seven; who sends takes 33 us for one, and has had its own after four. Where only what is due is
+/// sent the receiver goes on at once.
+#[test]
+fn threads_that_do_not_make_way_have_slices() {
+    let mut values = by_hand("kernel").tester;
+    (values.batch.value, values.ring.value, values.slice.value) = (16, 1_000, 100 * US);
+    let turns = |load_fps: f64| -> Vec<(char, usize)> {
+        let mut tester = Tester::new(&values, 64, load_fps, 1);
+        (0..1_000).for_each(|_| assert!(tester.came()));
+        let (mut turns, mut now_ps): (Vec<(char, usize)>, Time) = (Vec::new(), 0);
+        while now_ps < 500 * US {
+            let (piece, end_ps) = tester.next(now_ps);
+            let what = match piece {
+                Piece::Sends { .. } => 's',
+                Piece::Receives(_) => 'r',
+                Piece::Looks | Piece::Sleeps => '-',
+            };
+            match turns.last_mut().filter(|turn| turn.0 == what) {
+                Some(turn) => turn.1 += 1,
+                None => turns.push((what, 1)),
+            }
+            now_ps = end_ps;
+        }
+        turns
+    };
+    assert_eq!(turns(2e6)[..4], [('s', 2), ('r', 7), ('s', 4), ('r', 7)]);
+    assert_eq!(turns(20e3)[..6], [('s', 1), ('-', 1), ('r', 7), ('s', 1), ('r', 7), ('s', 1)]);
+}
+
 #[test]
 fn what_has_no_room_is_lost() {
     let mut values = by_hand("kernel");

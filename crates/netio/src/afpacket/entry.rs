@@ -33,6 +33,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 /// One packet of a block, as its header describes it.
 pub struct Entry<'a> {
     pub data: &'a [u8],
+    /// Bytes that came: more than `data` has if the ring had no room for all.
     pub length: usize,
     pub tag: Option<[u8; 4]>,
     pub timestamp_ns: u64,
@@ -74,8 +75,17 @@ pub fn entry(block: &[u8], at: usize) -> Option<Entry<'_>> {
 }
 
 impl Entry<'_> {
-    /// Copies the entry into a packet, with its VLAN tag where it was on the wire.
+    /// Whether the ring had no room for all of it.
+    pub fn is_cut(&self) -> bool {
+        self.data.len() < self.length
+    }
+
+    /// Copies the entry into a packet, with its VLAN tag where it was on the wire; `None` if it was cut, or no frame is free
+    /// that has room for it.
     pub fn packet(&self) -> Option<Packet> {
+        if self.is_cut() {
+            return None;
+        }
         let mut packet = match (self.tag, self.data.split_at_checked(12)) {
             (Some(tag), Some((addresses, rest))) => {
                 let mut packet = Packet::new()?;

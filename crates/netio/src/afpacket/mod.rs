@@ -166,7 +166,7 @@ impl PacketRx {
                 self.counts.add(rx::BYTES, packet.len() as u64);
                 self.counts.add(rx::UNFINISHED, u64::from(entry.unfinished));
             }
-            None if entry.data.len() + 4 > pool::config().frame_size as usize => {
+            None if entry.is_cut() || entry.data.len() + 4 > pool::config().frame_size as usize => {
                 self.counts.add(rx::TOO_LONG, 1);
             }
             None => self.counts.add(rx::POOL_EMPTY, 1),
@@ -270,7 +270,7 @@ impl Tx for PacketTx {
 /// One line each, with what to do: missing privileges, no such interface, an MTU too large for the pool's frames.
 pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
     let interface = Interface::open(name)?;
-    interface.check_mtu(headroom(), pool::MOST_FRAME)?;
+    interface.check_mtu(headroom, pool::MOST_FRAME)?;
     let fd =
         ring_socket(&interface).map_err(|e| Error::system(format!("{name}: open a packet socket"), e))?;
     let ring = RxRing::map(&fd).map_err(|e| Error::system(format!("{name}: map the receive ring"), e))?;
@@ -331,10 +331,10 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Bytes of a frame that are not the packet's: the usual headroom, and where blocks of the ring are no longer than frames
-/// what the kernel writes before a packet there.
-fn headroom() -> u32 {
-    let longer = pool::config().frame_size + BEFORE_PACKET;
+/// Bytes of a frame of so many that are not the packet's: the usual headroom, and where blocks of the ring are no longer than
+/// frames what the kernel writes before a packet there.
+fn headroom(frame: u32) -> u32 {
+    let longer = frame + BEFORE_PACKET;
     longer.saturating_sub(BLOCK_SIZE as u32).max(Packet::HEADROOM as u32)
 }
 

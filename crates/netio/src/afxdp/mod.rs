@@ -98,7 +98,7 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     check_frame_size(name, pool::config().frame_size)?;
     if options.take == Take::All {
         // Who owns the interface expects all its frames; in transit the kernel takes those that do not fit.
-        interface.check_mtu(XDP_HEADROOM, MOST_FRAME)?;
+        interface.check_mtu(|_| XDP_HEADROOM, MOST_FRAME)?;
     }
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     // Before the program is attached: some drivers refuse one while they merge frames.
