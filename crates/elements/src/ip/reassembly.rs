@@ -9,8 +9,8 @@ use std::net::Ipv4Addr;
 const OVERHEAD: usize = 40;
 /// Bytes of a unit of offsets.
 const BLOCK: usize = 8;
-/// Words of marks: as many as the longest frame has blocks for.
-const WORDS: usize = 4_096 / BLOCK / 64;
+/// Words of marks: as many as the longest frame has blocks for, so that what has room there has marks.
+const WORDS: usize = pool::MOST_FRAME as usize / BLOCK / 64;
 /// Room for the headers in front of a packet whose first fragment has not come.
 const FRONT: usize = Packet::HEADROOM + MAX_HEADER_LEN;
 
@@ -125,7 +125,7 @@ impl Reassembly {
         if missing > 0 && self.ends {
             return Outcome::Beyond;
         }
-        if missing > 0 && (to > WORDS * 64 * BLOCK || self.packet.put(missing).is_err()) {
+        if missing > 0 && self.packet.put(missing).is_err() {
             return Outcome::NoRoom;
         }
         self.packet.data_mut()[self.front + from..self.front + to].copy_from_slice(payload);

@@ -2,7 +2,7 @@
 //!
 //! They may be a million, so that they are gone at once but keep their places for a while: a walk over all places, a few
 //! at a time, frees those. What comes meanwhile has a higher number. Where more are ended the walk goes on from where it is,
-//! once around: it comes to all places however often that happens.
+//! once around the places that there are then: it comes to all places however often that happens, and whatever is added.
 
 use super::flows::Flow;
 
@@ -42,6 +42,8 @@ pub(super) struct Ended {
     which: Vec<(u64, Which)>,
     /// The place that the walk comes to next.
     place: usize,
+    /// Places that there were when the walk began or began anew: those that were added have no flow that is ended.
+    spread: usize,
     /// Places that it has still to come to; none if there is no walk.
     left: usize,
 }
@@ -52,7 +54,7 @@ impl Ended {
         // What is ended a second time was the first time as well.
         self.which.retain(|(_, earlier)| which != Which::All && *earlier != which);
         self.which.push((number, which));
-        self.left = places;
+        (self.left, self.spread) = (places, places);
         self.walked(0, self.place);
     }
 
@@ -61,15 +63,15 @@ impl Ended {
         (self.left > 0).then_some(self.place)
     }
 
-    /// Places to the end of the walk.
+    /// Places to the end of the walk, or to where it goes on at the first.
     pub fn left(&self) -> usize {
-        self.left
+        self.left.min(self.spread - self.place)
     }
 
     /// The walk has come past so many places, and goes on at `next`.
     pub fn walked(&mut self, places: usize, next: usize) {
         self.left = self.left.saturating_sub(places);
-        self.place = next;
+        self.place = if next < self.spread { next } else { 0 };
         if self.left == 0 {
             *self = Ended::default();
         }

@@ -34,6 +34,16 @@ pub(super) struct Member {
     pub name: String,
     pub timeouts: Timeouts,
     pub inputs: Vec<Tally>,
+    /// What each input does, as text.
+    pub specs: Vec<String>,
+    pub outputs: usize,
+}
+
+impl Member {
+    /// Whether it is the same rewriter with the same timeouts, in the next graph.
+    fn goes_on_from(&self, old: &Member) -> bool {
+        self.name == old.name && self.timeouts == old.timeouts && self.inputs.len() == old.inputs.len()
+    }
 }
 
 /// The flows of one rewriter, or of several that share a capacity.
@@ -337,10 +347,10 @@ impl Flows {
             && let Some(from) = self.ended.next()
         {
             let mut place = from;
-            let (flows, more) = self.table.walk(&mut place, (most - looked).min(self.ended.left()));
+            let (flows, _) = self.table.walk(&mut place, (most - looked).min(self.ended.left()));
             let ids: Vec<Id> = flows.filter(|(_, flow)| self.ended.has(flow)).map(|(id, _)| id).collect();
             ids.into_iter().for_each(|id| self.remove(id));
-            self.ended.walked(place - from, if more { place } else { 0 });
+            self.ended.walked(place - from, place);
             looked += place - from;
         }
         looked
@@ -418,20 +428,24 @@ impl Flows {
         self.growths.get(space as usize).map_or(&[], |growth| &growth.at)
     }
 
-    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those of `going`, and those beyond the
-    /// capacity, go.
-    pub fn take(&mut self, old: &mut Flows, going: Which, now_ms: u64) {
-        let same = |a: &Member, b: &Member| {
-            a.name == b.name && a.timeouts == b.timeouts && a.inputs.len() == b.inputs.len()
-        };
-        if self.members.len() != old.members.len()
-            || !self.members.iter().zip(&old.members).all(|(a, b)| same(a, b))
-        {
+    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those of inputs that do something else,
+    /// those with an output that is no more, and those beyond the capacity, go.
+    pub fn take(&mut self, old: &mut Flows, now_ms: u64) {
+        let both = || self.members.iter().zip(&old.members);
+        if self.members.len() != old.members.len() || !both().all(|(new, old)| new.goes_on_from(old)) {
             return;
         }
         let capacity = self.capacity;
         std::mem::swap(self, old);
-        self.end(going);
+        for (member, new) in (0..).zip(&old.members) {
+            let Some(own) = self.member(member) else { continue };
+            let kept: Vec<bool> = new.specs.iter().zip(&own.specs).map(|(new, old)| new == old).collect();
+            let changed = kept.contains(&false) || new.outputs < own.outputs;
+            (own.specs, own.outputs) = (new.specs.clone(), new.outputs);
+            if changed {
+                self.end(Which::But { member, kept, outputs: new.outputs });
+            }
+        }
         if self.capacity != capacity {
             self.set_capacity(capacity, now_ms);
         }

@@ -96,6 +96,9 @@ impl Rewriter {
                 let action = action.map_err(|why| why.of(format_args!("input spec {input}")))?;
                 let slot = self.inputs.get_mut(input).ok_or("no such input")?;
                 *slot = action;
+                if let Some(spec) = flows.member(self.member).and_then(|m| m.specs.get_mut(input)) {
+                    *spec = slot.to_string();
+                }
                 flows.end(Which::Input(self.member, input));
             }
         }

@@ -1,7 +1,6 @@
 //! The rewriters: one element, which its class tells what a flow is and how long it lasts.
 
 use super::apply::Headers;
-use super::ended::Which;
 use super::flow_id::FlowId;
 use super::flows::{Flow, Flows, Member, Tally, Timeouts, space};
 use super::input::{Action, Registry};
@@ -375,7 +374,13 @@ impl Element for Rewriter {
             self.home = Some(home);
         }
         let inputs = vec![Tally::default(); self.inputs.len()];
-        let member = Member { name: cx.name().to_owned(), timeouts: self.timeouts, inputs };
+        let member = Member {
+            name: cx.name().to_owned(),
+            timeouts: self.timeouts,
+            inputs,
+            specs: self.inputs.iter().map(Action::to_string).collect(),
+            outputs: cx.n_outputs(),
+        };
         let mut flows = borrow(self, cx).ok_or("bad MAPPING_CAPACITY")?;
         self.member = flows.join(member);
         give_back(self, flows, cx);
@@ -436,11 +441,7 @@ impl Element for Rewriter {
         let Some(old) = old.downcast_mut::<Rewriter>().filter(|old| old.kind == self.kind) else { return };
         // The table goes with the rewriter that has it.
         let (Some(flows), Some(old_flows)) = (self.flows.as_mut(), old.flows.as_mut()) else { return };
-        let same = |new: &Action, old: &Action| new.to_string() == old.to_string();
-        let kept: Vec<bool> = self.inputs.iter().zip(&old.inputs).map(|(new, old)| same(new, old)).collect();
-        let going = Which::But { member: self.member, kept, outputs: cx.n_outputs() };
-        let now_ms = now_ms(cx);
-        flows.take(old_flows, going, now_ms);
+        flows.take(old_flows, now_ms(cx));
         self.sweep(cx, None);
     }
 }

@@ -338,6 +338,33 @@ fn a_hot_swap_keeps_the_flows_whose_inputs_stay() {
 }
 
 #[test]
+fn a_hot_swap_ends_the_flows_of_one_that_shares_a_table_if_its_input_changes() {
+    let graph = |pattern: &str| {
+        let lines = ["1.1.1.1 1 2.2.2.2 5 U", "1.1.1.1 2 2.2.2.2 5 U", "1.1.1.1 3 2.2.2.2 5 U"];
+        format!(
+            "a :: UDPRewriter(pattern 1.0.0.1 1024-65535# - - 0 0); b :: UDPRewriter({pattern}, MAPPING_CAPACITY a); \
+             {} -> c :: IPClassifier(src port < 3, -); c[0] -> a -> Discard; c[1] -> b -> Discard;",
+            source("src sport dst dport proto", &lines)
+        )
+    };
+    let [first, second] = ["1.0.0.2", "1.0.0.3"].map(|to| format!("pattern {to} 1024-65535# - - 0 0"));
+    let mut router = run(&graph(&first));
+    let sizes = |router: &Router| ["a", "b"].map(|e| read(router, e, "table_size"));
+    let swapped = |router: &mut Router, pattern: &str| {
+        router.swap(plan(&graph(pattern).replace("STOP true", "ACTIVE false"))).unwrap();
+        sizes(router)
+    };
+    assert_eq!(swapped(&mut router, &first), ["2", "1"]);
+    assert_eq!(swapped(&mut router, &second), ["2", "0"]);
+    // What a handler has written is what the next graph goes on from.
+    let mut router = start(&graph(&first)).unwrap();
+    router.write("b", "pattern0", &second).unwrap();
+    wait(&router);
+    assert_eq!(swapped(&mut router, &second), ["2", "1"]);
+    assert_eq!(swapped(&mut router, &first), ["2", "0"]);
+}
+
+#[test]
 fn on_several_workers_a_table_lives_on_one() {
     for replicate in [false, true] {
         let text = "rw :: IPRewriter(pattern 1.0.0.1 1024-65535# - - 0 1, drop); e :: ICMPRewriter(rw); StaticThreadSched(rw 1); \

@@ -154,10 +154,8 @@ impl Router {
             nexts.into_iter().partition(|next| together.contains(&next.core.worker));
         let numbers: Vec<usize> = single.iter().map(|next| next.core.worker).collect();
         let hand_out = |next: Next| {
-            let (number, decision, back) = (next.core.worker, decision.clone(), back.clone());
-            let pending = Pending { next, decision, back };
-            let give = move |driver: &mut Driver| driver.pending = Some(pending);
-            self.ask(Command::Call, number, give)?.wait(limit)
+            let pending = Pending { next, decision: decision.clone(), back: back.clone() };
+            self.hand_out(pending, limit)
         };
         let handed_out = single.into_iter().try_for_each(hand_out);
         let parked = handed_out.and_then(|()| self.park_all(together, limit));
@@ -173,7 +171,7 @@ impl Router {
         let parked = match parked {
             Ok(parked) => parked,
             Err(stuck) => {
-                drop_late(given_back);
+                self.drop_late(given_back);
                 return Err(stuck);
             }
         };
@@ -184,11 +182,31 @@ impl Router {
         all.extend(given.filter_map(Back::replaced));
         if all.len() < self.handles.len() {
             log::error!("a worker does not answer, and still has the graph that was replaced");
-            drop_late(given_back);
+            self.drop_late(given_back);
         }
         // What was sent by a ring that is no more may have rung at who had its other end before.
         self.handles.iter().for_each(|handle| handle.doorbell.wake());
         Ok(all)
+    }
+
+    /// Gives a worker its graph. One that does not answer finds none when it goes on.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "once a hot swap, and only one that is stuck finds it locked"
+    )]
+    fn hand_out(&self, pending: Pending, limit: Limit) -> Result<(), NoAnswer> {
+        let number = pending.next.core.worker;
+        let slot = Arc::new(Mutex::new(Some(pending)));
+        let taken = slot.clone();
+        let take =
+            move |slot: &Mutex<Option<Pending>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let give = move |driver: &mut Driver| driver.pending = take(&taken);
+        let answer = self.ask(Command::Call, number, give).and_then(|asked| asked.wait(limit));
+        if answer.is_err() {
+            // What it was asked stays with it for as long as it is stuck.
+            drop(take(&slot));
+        }
+        answer
     }
 
     /// Takes the graphs of these workers, which then wait; of none if one of them does not answer.
@@ -226,13 +244,25 @@ impl Router {
         self.send(number, Command::Call(Box::new(exchange)))?;
         Ok(Lending { number, loan, lent, unpark, stood_still })
     }
-}
 
-/// Drops graphs as they come back too late or unused, on a thread of its own, which ends with the last that may come.
-fn drop_late(graphs: Receiver<Back>) {
-    let thread = thread::Builder::new().name("late-graphs".to_owned());
-    if let Err(e) = thread.spawn(move || graphs.into_iter().for_each(drop)) {
-        log::warn!("no thread for graphs that are not used, and workers drop them: {e}");
+    /// Drops graphs as they come back too late or unused, on a thread of its own, which ends with the last that may come. What
+    /// one held that was in use is lost, and counted.
+    fn drop_late(&self, graphs: Receiver<Back>) {
+        let ways: Vec<_> = self.handles.iter().map(|h| (h.commands.clone(), h.doorbell.clone())).collect();
+        let one = move |Replaced { worker, .. }: Replaced| {
+            let lost = worker.held() as u64;
+            let count = Box::new(move |driver: &mut Driver| driver.worker.core.swapped.add(lost));
+            // One that has ended is told by itself.
+            if let Some((commands, doorbell)) = ways.get(worker.core.worker)
+                && commands.send(Command::Call(count)).is_ok()
+            {
+                doorbell.wake();
+            }
+        };
+        let thread = thread::Builder::new().name("late-graphs".to_owned());
+        if let Err(e) = thread.spawn(move || graphs.into_iter().filter_map(Back::replaced).for_each(one)) {
+            log::warn!("no thread for graphs that are not used, and workers drop them: {e}");
+        }
     }
 }
 
@@ -254,90 +284,4 @@ fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>, limit: Limit)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::library::Library;
-    use crate::spec::{Spec, reads, writes};
-    use crate::{Cx, Element, Error, Options, Run};
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::{Duration, Instant};
-
-    static GATE: AtomicBool = AtomicBool::new(false);
-    static AT_GATE: AtomicBool = AtomicBool::new(false);
-
-    /// Counts the runs of its task; one of them waits at the gate.
-    static RUNNER: Spec = Spec {
-        name: "Runner",
-        ports: "0/0",
-        handlers: &[reads("runs", "runs of its task"), writes("wait", "waits at the gate in the next")],
-        build: |_| Ok(Box::new(Runner { runs: 0, waits: false })),
-        ..Spec::DEFAULT
-    };
-
-    struct Runner {
-        runs: u64,
-        waits: bool,
-    }
-
-    impl Element for Runner {
-        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), Error> {
-            cx.wake();
-            Ok(())
-        }
-
-        fn task(&mut self, _: &mut Cx<'_>) -> Run {
-            self.runs += 1;
-            while self.waits && !GATE.load(Ordering::Relaxed) {
-                AT_GATE.store(true, Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Run::Idle
-        }
-
-        fn read(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, Error> {
-            cx.wake();
-            Ok(self.runs.to_string())
-        }
-
-        fn write(&mut self, _: &str, _: &str, cx: &mut Cx<'_>) -> Result<(), Error> {
-            self.waits = true;
-            cx.wake();
-            Ok(())
-        }
-    }
-
-    fn runs(router: &Router) -> u64 {
-        router.read("r", "runs", "").unwrap().parse().unwrap()
-    }
-
-    /// Waits until the graph that has run before runs again.
-    fn runs_on(router: &Router, before: u64) {
-        let start = Instant::now();
-        while runs(router) <= before + 3 {
-            assert!(start.elapsed() < Duration::from_secs(20), "the old graph does not run");
-        }
-    }
-
-    #[test]
-    fn a_worker_gets_its_graph_back_when_there_is_no_other() {
-        let library = Library::new([&RUNNER]);
-        let compiled =
-            causeway_lang::compile("t", b"r :: Runner;", &causeway_lang::NoLibraries, &library, &[]);
-        let plan = Plan::new(&compiled.unwrap_or_else(|_| panic!("a good configuration")));
-        let router = Router::start(library, plan, Options::default()).unwrap();
-        router.resume();
-        runs_on(&router, 0);
-        let before = runs(&router);
-        drop(router.ask_to_park(0).unwrap().wait(Limit::new()).unwrap());
-        runs_on(&router, before);
-
-        // Asked while it is stuck, it finds out too late that nobody waits any more.
-        router.write("r", "wait", "").unwrap();
-        while !AT_GATE.load(Ordering::Relaxed) {
-            std::thread::yield_now();
-        }
-        assert!(router.ask_to_park(0).unwrap().wait(Limit::new()).is_err());
-        GATE.store(true, Ordering::Relaxed);
-        runs_on(&router, before);
-    }
-}
+mod tests;

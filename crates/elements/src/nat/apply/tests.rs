@@ -38,7 +38,14 @@ fn shifted() -> (Flows, Id) {
     let [tcp_guarantee, guarantee] = [0; 2];
     let [tcp_no_data, tcp_data, tcp_done, idle, streaming] = [100; 5];
     let timeouts = Timeouts { tcp_guarantee, tcp_no_data, tcp_data, tcp_done, guarantee, idle, streaming };
-    flows.join(Member { name: "rw".to_owned(), timeouts, inputs: vec![Tally::default()] });
+    let inputs = vec![Tally::default()];
+    flows.join(Member {
+        name: "rw".to_owned(),
+        timeouts,
+        inputs,
+        specs: vec!["<keep>".to_owned()],
+        outputs: 2,
+    });
     let id = FlowId::new(1, 7, 2, 80);
     let id = flows.insert(Flow::new(id, id, 6, true, [0, 1]), 0, 0, 0, 0).unwrap();
     assert!(flows.shift(id, 0, 1_000, 5) && flows.shift(id, 1, 70, -3));

@@ -12,7 +12,14 @@ const TIMEOUTS: Timeouts = Timeouts {
 
 fn flows(capacity: i32, timeouts: Timeouts) -> Flows {
     let mut flows = Flows::new(capacity);
-    flows.join(Member { name: "rw".to_owned(), timeouts, inputs: vec![Tally::default()] });
+    let inputs = vec![Tally::default()];
+    flows.join(Member {
+        name: "rw".to_owned(),
+        timeouts,
+        inputs,
+        specs: vec!["<keep>".to_owned()],
+        outputs: 2,
+    });
     flows
 }
 
@@ -257,6 +264,22 @@ fn what_is_ended_again_and_again_is_come_to_all_the_same() {
     assert!(udp(&mut f, 1, 0).is_some());
     while f.sweep(2) {}
     assert!(f.find(0, from(1)).is_some() && f.ended.is_empty());
+}
+
+#[test]
+fn places_that_are_added_do_not_count_for_those_that_ended_flows_have() {
+    let mut f = flows(99, TIMEOUTS);
+    f.member(0).unwrap().inputs.push(Tally::default());
+    (0..6).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
+    f.end(Which::Input(0, 1));
+    f.sweep(3);
+    f.end(Which::Input(0, 0));
+    for port in 6..8 {
+        let flow = Flow::new(from(port), to(port), 17, false, [0, 1]);
+        assert!(f.insert(flow, 0, 1, 0, 0).is_some());
+    }
+    f.sweep(9);
+    assert_eq!((f.find(0, from(1)), ports(&f)), (None, vec![6, 7]));
 }
 
 #[test]
