@@ -124,7 +124,7 @@ fn readable(spec: &Spec) -> Vec<String> {
 
 #[test]
 fn fused_chains_are_the_chains_themselves() {
-    const CASES: u32 = 400;
+    const CASES: u32 = 200;
     let (all, taken, fused) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
     let result = runner.run(&chains::chain(), |chain| {
