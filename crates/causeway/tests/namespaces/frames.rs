@@ -103,19 +103,27 @@ fn swaps_that_drop_ports_without_carrier_lose_no_frame() {
     }
 }
 
+/// Gives both hosts addresses of one network.
+fn address_hosts(net: &Net) {
+    for (host, address) in [("a", "10.77.3.1/24"), ("b", "10.77.3.2/24")] {
+        net.ip(host, &format!("addr add {address} dev {host}0"));
+    }
+}
+
+/// Both ports as one cable, by this method.
+fn bridged(net: &Net, method: &str) -> Configuration {
+    let one = |from: &str, to: &str| {
+        format!("FromDevice({from}, PROMISC true, METHOD {method}) -> Queue -> ToDevice({to});")
+    };
+    Configuration::new(net, &(one("ra", "rb") + &one("rb", "ra")))
+}
+
 /// Nothing of the pool is used but by AF_XDP, and that is said before the interface is touched.
 #[test]
 fn without_recycling_packets_come_from_the_general_allocator_and_af_xdp_is_refused() {
     let Some(net) = Net::new() else { return };
-    for (host, address) in [("a", "10.77.3.1/24"), ("b", "10.77.3.2/24")] {
-        net.ip(host, &format!("addr add {address} dev {host}0"));
-    }
-    let bridge = |method: &str| {
-        let one = |from: &str, to: &str| {
-            format!("FromDevice({from}, PROMISC true, METHOD {method}) -> Queue -> ToDevice({to});")
-        };
-        Configuration::new(&net, &(one("ra", "rb") + &one("rb", "ra")))
-    };
+    let bridge = |method: &str| bridged(&net, method);
+    address_hosts(&net);
     let configuration = bridge("PACKET");
     let run = format!("run {} --no-recycling", configuration.0.display());
     {
@@ -147,15 +155,8 @@ fn without_recycling_packets_come_from_the_general_allocator_and_af_xdp_is_refus
 #[test]
 fn long_frames_pass_where_those_of_the_pool_hold_them_and_af_xdp_says_how_long_its_own_may_be() {
     let Some(net) = Net::new() else { return };
-    for (host, address) in [("a", "10.77.3.1/24"), ("b", "10.77.3.2/24")] {
-        net.ip(host, &format!("addr add {address} dev {host}0"));
-    }
-    let bridge = |method: &str| {
-        let one = |from: &str, to: &str| {
-            format!("FromDevice({from}, PROMISC true, METHOD {method}) -> Queue -> ToDevice({to});")
-        };
-        Configuration::new(&net, &(one("ra", "rb") + &one("rb", "ra")))
-    };
+    let bridge = |method: &str| bridged(&net, method);
+    address_hosts(&net);
     let said = |args: &str| {
         let output = net.causeway(args).output().expect("causeway");
         assert!(!output.status.success(), "{args}");
