@@ -453,4 +453,20 @@ impl Flows {
 }
 
 #[cfg(test)]
+impl Flows {
+    /// A table of one rewriter with one input, for tests.
+    pub(super) fn of_one(capacity: i32, timeouts: Timeouts) -> Flows {
+        let mut flows = Flows::new(capacity);
+        flows.join(Member {
+            name: "rw".to_owned(),
+            timeouts,
+            inputs: vec![Tally::default()],
+            specs: vec!["<keep>".to_owned()],
+            outputs: 2,
+        });
+        flows
+    }
+}
+
+#[cfg(test)]
 mod tests;

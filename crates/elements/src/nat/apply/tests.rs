@@ -1,4 +1,4 @@
-use super::super::flows::{Flow, Member, Tally, Timeouts};
+use super::super::flows::{Flow, Timeouts};
 use super::*;
 use crate::ip::corpus::{datagram, marked};
 use causeway_packet::wire::{Ipv4, Tcp, Udp};
@@ -34,18 +34,10 @@ fn datagram_of(data: u16) -> Packet {
 
 /// A TCP connection whose numbers are shifted: from 1000 on by 5 there, from 70 on by -3 back.
 fn shifted() -> (Flows, Id) {
-    let mut flows = Flows::new(4);
     let [tcp_guarantee, guarantee] = [0; 2];
     let [tcp_no_data, tcp_data, tcp_done, idle, streaming] = [100; 5];
     let timeouts = Timeouts { tcp_guarantee, tcp_no_data, tcp_data, tcp_done, guarantee, idle, streaming };
-    let inputs = vec![Tally::default()];
-    flows.join(Member {
-        name: "rw".to_owned(),
-        timeouts,
-        inputs,
-        specs: vec!["<keep>".to_owned()],
-        outputs: 2,
-    });
+    let mut flows = Flows::of_one(4, timeouts);
     let id = FlowId::new(1, 7, 2, 80);
     let id = flows.insert(Flow::new(id, id, 6, true, [0, 1]), 0, 0, 0, 0).unwrap();
     assert!(flows.shift(id, 0, 1_000, 5) && flows.shift(id, 1, 70, -3));

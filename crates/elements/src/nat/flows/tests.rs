@@ -10,19 +10,6 @@ const TIMEOUTS: Timeouts = Timeouts {
     streaming: 500,
 };
 
-fn flows(capacity: i32, timeouts: Timeouts) -> Flows {
-    let mut flows = Flows::new(capacity);
-    let inputs = vec![Tally::default()];
-    flows.join(Member {
-        name: "rw".to_owned(),
-        timeouts,
-        inputs,
-        specs: vec!["<keep>".to_owned()],
-        outputs: 2,
-    });
-    flows
-}
-
 fn from(port: u16) -> FlowId {
     FlowId::new(1, port, 2, 80)
 }
@@ -53,7 +40,7 @@ fn tally(flows: &mut Flows) -> Tally {
 #[test]
 fn a_flow_is_gone_from_the_moment_on_at_which_it_expires() {
     for (guarantee, over) in [(0, 100), (50, 100), (200, 200)] {
-        let mut f = flows(10, Timeouts { guarantee, ..TIMEOUTS });
+        let mut f = Flows::of_one(10, Timeouts { guarantee, ..TIMEOUTS });
         udp(&mut f, 1, 0).unwrap();
         f.reap(over - 1);
         assert!(!f.is_free(0, to(1)) && f.find(0, from(1)).is_some(), "{guarantee}");
@@ -71,7 +58,7 @@ fn a_flow_is_gone_from_the_moment_on_at_which_it_expires() {
 
 #[test]
 fn the_flow_that_expires_next_makes_room_whatever_it_waits_for() {
-    let mut f = flows(3, TIMEOUTS);
+    let mut f = Flows::of_one(3, TIMEOUTS);
     tcp(&mut f, 1, 0).unwrap();
     udp(&mut f, 2, 0).unwrap();
     let streaming = udp(&mut f, 3, 0).unwrap();
@@ -88,13 +75,13 @@ fn the_flow_that_expires_next_makes_room_whatever_it_waits_for() {
 
 #[test]
 fn a_flow_that_ends_before_all_others_is_refused() {
-    let mut f = flows(1, TIMEOUTS);
+    let mut f = Flows::of_one(1, TIMEOUTS);
     tcp(&mut f, 1, 0).unwrap();
     assert_eq!([udp(&mut f, 2, 0), udp(&mut f, 2, 199)], [None, None]);
     assert_eq!((ports(&f), tally(&mut f).evicted), (vec![1], 0));
     assert!(udp(&mut f, 2, 200).is_some(), "as late as the other");
     // One with a guarantee is not, but it makes none of those go whose guarantee lasts.
-    let mut f = flows(1, Timeouts { guarantee: 10, ..TIMEOUTS });
+    let mut f = Flows::of_one(1, Timeouts { guarantee: 10, ..TIMEOUTS });
     tcp(&mut f, 1, 0).unwrap();
     assert!(udp(&mut f, 2, 0).is_some());
     assert_eq!([udp(&mut f, 3, 9), tcp(&mut f, 3, 9)], [None, None]);
@@ -103,7 +90,7 @@ fn a_flow_that_ends_before_all_others_is_refused() {
 
 #[test]
 fn a_smaller_capacity_ends_flows_without_guarantee_first_and_of_these_the_oldest() {
-    let mut f = flows(9, Timeouts { guarantee: 1_000, ..TIMEOUTS });
+    let mut f = Flows::of_one(9, Timeouts { guarantee: 1_000, ..TIMEOUTS });
     udp(&mut f, 2, 0).unwrap();
     udp(&mut f, 1, 1).unwrap();
     tcp(&mut f, 4, 2).unwrap();
@@ -115,7 +102,7 @@ fn a_smaller_capacity_ends_flows_without_guarantee_first_and_of_these_the_oldest
     assert_eq!(left, [vec![1, 2, 3], vec![1, 2], vec![1], vec![]]);
     assert_eq!(tally(&mut f).evicted, 4);
     // What has expired is not evicted.
-    let mut f = flows(9, TIMEOUTS);
+    let mut f = Flows::of_one(9, TIMEOUTS);
     udp(&mut f, 1, 0).unwrap();
     udp(&mut f, 2, 1).unwrap();
     f.set_capacity(1, 100);
@@ -124,13 +111,13 @@ fn a_smaller_capacity_ends_flows_without_guarantee_first_and_of_these_the_oldest
 
 #[test]
 fn places_are_freed_as_many_as_are_asked_for() {
-    let mut f = flows(9, TIMEOUTS);
+    let mut f = Flows::of_one(9, TIMEOUTS);
     (0..5).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
     f.reap(1_000);
     let left = [2, 2, 2].map(|most| (f.sweep(most), f.table.len()));
     assert_eq!(left, [(true, 3), (true, 1), (false, 0)]);
     // The end of a guarantee is work, too.
-    let mut f = flows(9, Timeouts { guarantee: 50, ..TIMEOUTS });
+    let mut f = Flows::of_one(9, Timeouts { guarantee: 50, ..TIMEOUTS });
     (0..3).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
     f.reap(1_000);
     let left = [2, 2, 2, 2].map(|most| (f.sweep(most), f.table.len()));
@@ -139,7 +126,7 @@ fn places_are_freed_as_many_as_are_asked_for() {
 
 #[test]
 fn a_flow_begins_without_the_shifts_of_the_one_before() {
-    let mut f = flows(9, TIMEOUTS);
+    let mut f = Flows::of_one(9, TIMEOUTS);
     let first = tcp(&mut f, 1, 0).unwrap();
     assert!(f.shift(first, 0, 100, 5) && f.shift(first, 0, 200, 5));
     assert_eq!(f.shifts(first).unwrap().map(|s| s.latest()), [10, 0]);
@@ -154,7 +141,7 @@ fn a_flow_begins_without_the_shifts_of_the_one_before() {
 
 #[test]
 fn flows_that_are_ended_are_gone_at_once_and_their_places_are_freed_some_at_a_time() {
-    let mut f = flows(9, TIMEOUTS);
+    let mut f = Flows::of_one(9, TIMEOUTS);
     (0..5).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
     f.end(Which::All);
     assert!((0..5).all(|port| f.is_free(0, to(port))));
@@ -170,7 +157,7 @@ fn flows_that_are_ended_are_gone_at_once_and_their_places_are_freed_some_at_a_ti
 
 #[test]
 fn what_is_ended_while_others_are_goes_too() {
-    let mut f = flows(9, TIMEOUTS);
+    let mut f = Flows::of_one(9, TIMEOUTS);
     f.member(0).unwrap().inputs.push(Tally::default());
     let add = |f: &mut Flows, input, port| {
         let flow = Flow::new(from(port), to(port), 17, false, [0, 1]);
@@ -200,7 +187,7 @@ fn what_is_ended_while_others_are_goes_too() {
 #[test]
 fn flows_beyond_a_smaller_capacity_go_some_at_a_time() {
     let many = 3 * SWEPT as u16;
-    let mut f = flows(i32::from(many), TIMEOUTS);
+    let mut f = Flows::of_one(i32::from(many), TIMEOUTS);
     (0..many).for_each(|port| assert!(udp(&mut f, port, u64::from(port / 100)).is_some()));
     f.set_capacity(10, 50);
     assert_eq!(f.table.len(), 2 * SWEPT);
@@ -217,7 +204,7 @@ fn flows_beyond_a_smaller_capacity_go_some_at_a_time() {
 fn no_flow_that_lives_goes_for_another_while_one_that_was_ended_has_a_place() {
     // Those that were ended would wait longest: connections for data, and flows with a guarantee.
     for timeouts in [TIMEOUTS, Timeouts { tcp_guarantee: 1_000, ..TIMEOUTS }] {
-        let mut f = flows(9, timeouts);
+        let mut f = Flows::of_one(9, timeouts);
         f.member(0).unwrap().inputs.push(Tally::default());
         for port in 0..6 {
             let id = f.insert(Flow::new(from(port), to(port), 6, true, [0, 1]), 0, 0, 0, 0).unwrap();
@@ -236,7 +223,7 @@ fn no_flow_that_lives_goes_for_another_while_one_that_was_ended_has_a_place() {
 #[test]
 fn where_ended_flows_are_still_looked_for_a_new_one_is_refused_and_none_that_lives_goes() {
     let far = 2 * SEARCHED as u16;
-    let mut f = flows(i32::from(far) + 2, TIMEOUTS);
+    let mut f = Flows::of_one(i32::from(far) + 2, TIMEOUTS);
     f.member(0).unwrap().inputs.push(Tally::default());
     let add = |f: &mut Flows, input, port| {
         f.insert(Flow::new(from(port), to(port), 17, false, [0, 1]), 0, input, 0, 0)
@@ -253,7 +240,7 @@ fn where_ended_flows_are_still_looked_for_a_new_one_is_refused_and_none_that_liv
 
 #[test]
 fn what_is_ended_again_and_again_is_come_to_all_the_same() {
-    let mut f = flows(9, TIMEOUTS);
+    let mut f = Flows::of_one(9, TIMEOUTS);
     f.member(0).unwrap().inputs.push(Tally::default());
     (0..9).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
     for n in 0..5 {
@@ -268,7 +255,7 @@ fn what_is_ended_again_and_again_is_come_to_all_the_same() {
 
 #[test]
 fn places_that_are_added_do_not_count_for_those_that_ended_flows_have() {
-    let mut f = flows(99, TIMEOUTS);
+    let mut f = Flows::of_one(99, TIMEOUTS);
     f.member(0).unwrap().inputs.push(Tally::default());
     (0..6).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
     f.end(Which::Input(0, 1));
@@ -284,7 +271,7 @@ fn places_that_are_added_do_not_count_for_those_that_ended_flows_have() {
 
 #[test]
 fn a_late_packet_of_an_ended_flow_keeps_nothing_of_it() {
-    let mut f = flows(2, TIMEOUTS);
+    let mut f = Flows::of_one(2, TIMEOUTS);
     let id = udp(&mut f, 1, 0).unwrap();
     f.touch(id, 90);
     f.end(Which::All);
@@ -295,7 +282,7 @@ fn a_late_packet_of_an_ended_flow_keeps_nothing_of_it() {
 #[test]
 fn a_larger_capacity_moves_flows_some_at_a_time() {
     let many = 3 * SWEPT as u16;
-    let mut f = flows(i32::from(many), TIMEOUTS);
+    let mut f = Flows::of_one(i32::from(many), TIMEOUTS);
     (0..many).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
     f.set_capacity(10 * i32::from(many), 1);
     let found = |f: &mut Flows| (0..many).all(|port| f.find(0, from(port)).is_some());
