@@ -209,3 +209,24 @@ fn time_goes_as_fast_as_it_is_told_to() {
 fn simulated_time_says_so() {
     assert_eq!(run(&["--simtime", "-qe", "Idle", "-h", "timewarp"]).0, "simulation\n");
 }
+
+/// Click's packets are of any length; here frames become long enough, up to 32 KiB.
+#[test]
+fn frames_are_as_long_as_sources_and_files_ask_for() {
+    let file = std::env::temp_dir().join(format!("causeway-long-{}.pcap", std::process::id()));
+    let path = file.display();
+    let write = format!(
+        "InfiniteSource(LENGTH 60, LIMIT 1) -> d :: ToDump({path}, SNAPLEN 0);
+         InfiniteSource(LENGTH 5000, LIMIT 2, STOP true) -> d"
+    );
+    let (out, errors, status) = run(&["-e", &write, "-h", "d.count"]);
+    assert_eq!((out.as_str(), errors.as_str(), status), ("3\n", "", Some(0)));
+    let read = format!("FromDump({path}, STOP true) -> c :: Counter -> Discard");
+    let (out, errors, status) = run(&["-e", &read, "-h", "c.byte_count"]);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!((out.as_str(), errors.as_str(), status), ("10060\n", "", Some(0)));
+
+    let (_, errors, status) = run(&["-e", "InfiniteSource(LENGTH 40000) -> Discard"]);
+    assert!(errors.contains("LENGTH: 40000 bytes, but a frame has room for 32640"), "{errors}");
+    assert_eq!(status, Some(1));
+}

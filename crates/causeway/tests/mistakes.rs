@@ -48,7 +48,7 @@ fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
     );
 }
 
-/// Whoever has long frames says so on the command line, which Click does not have.
+/// Whoever has long frames says so on the command line; as `click` frames are as long as sources ask for.
 #[test]
 fn a_source_makes_long_packets_where_frames_are_long_and_else_says_how_long_they_may_be() {
     for class in

@@ -6,7 +6,7 @@
 //! Magazines and stack hold frame numbers; a frame's metadata is written when it becomes a packet, not before.
 //!
 //! The pool is one for the process, because the UMEM of all ports is one. [`init`] fixes its size before first
-//! use; without it the defaults of [`Config`] are taken. In [`Mode::Allocator`] every packet comes from the
+//! use; without it the defaults of [`Config`] are taken, with frames as long as [`ask_for_frames_of`] was told. In [`Mode::Allocator`] every packet comes from the
 //! general allocator instead, which is the baseline of the buffer-recycling experiment; AF_XDP cannot be used
 //! then.
 
@@ -21,7 +21,7 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use crate::stack::CHUNK;
 use crate::{BATCH, Packet};
@@ -101,6 +101,9 @@ struct Pool {
 
 static POOL: OnceLock<Pool> = OnceLock::new();
 
+/// Bytes of a frame that a pool will have which nobody makes by [`init`].
+static ASKED_FOR: AtomicU32 = AtomicU32::new(LEAST_FRAME);
+
 /// Makes the pool. Call it before the first packet; later calls fail unless they ask for the same.
 pub fn init(config: Config) -> Result<(), Error> {
     if !is_frame_size(config.frame_size) {
@@ -121,6 +124,20 @@ pub fn init(config: Config) -> Result<(), Error> {
         && pool.config.frame_size == config.frame_size
         && pool.config.mode == config.mode;
     if made || same { Ok(()) } else { Err(Error::AlreadyMade(pool.config)) }
+}
+
+/// Asks for frames of at least so many bytes. Who makes the pool by [`init`] decides how long they are; otherwise they become as
+/// long as the longest that was asked for until the first is used.
+///
+/// # Errors
+/// The most bytes that a frame can have.
+pub fn ask_for_frames_of(bytes: usize) -> Result<(), usize> {
+    let most = POOL.get().map_or(MOST_FRAME, |pool| pool.config.frame_size) as usize;
+    if bytes > most {
+        return Err(most);
+    }
+    ASKED_FOR.fetch_max(bytes.next_power_of_two() as u32, Ordering::Relaxed);
+    Ok(())
 }
 
 /// The pool's configuration.
@@ -153,7 +170,8 @@ pub fn flush_thread() {
 }
 
 fn pool() -> &'static Pool {
-    POOL.get_or_init(|| match Pool::new(Config::default()) {
+    let config = || Config { frame_size: ASKED_FOR.load(Ordering::Relaxed), ..Config::default() };
+    POOL.get_or_init(|| match Pool::new(config()) {
         Ok(p) => p,
         // Without memory for packets there is nothing that a router could go on with.
         Err(e) => {

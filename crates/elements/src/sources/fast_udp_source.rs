@@ -1,11 +1,10 @@
 //! FastUDPSource.
 
-use super::generator::{self, Generator};
+use super::generator::{self, Generator, check_length};
 use crate::token_bucket::TokenBucket;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{HandlerDoc, Notifies};
 use causeway_engine::value::{Ether, Value};
-use causeway_packet::pool;
 use causeway_packet::wire::{
     EthernetHeader, Ipv4Header, Ipv6Header, MacAddr, Udp, UdpHeader, ethernet, ipv4, ipv6, udp,
 };
@@ -204,10 +203,9 @@ fn build(conf: &mut Conf<'_>, ends: fn(&mut Conf<'_>) -> Ends) -> Result<Box<dyn
 fn flow(conf: &mut Conf<'_>, ends: fn(&mut Conf<'_>) -> Ends) -> Flow {
     let mut length = conf.required::<u32>("LENGTH") as usize;
     let Ends { ip, ether: (Ether(src), Ether(dst)), ports: (src_port, dst_port) } = ends(conf);
-    let room = pool::config().frame_size as usize - Packet::HEADROOM;
     let least = ip.least_frame();
-    if length > room {
-        conf.error(format!("LENGTH: {length} bytes, but a frame has room for {room}"));
+    if let Err(why) = check_length(length, Packet::HEADROOM) {
+        conf.error(why);
     }
     if length < least {
         conf.warn(&format!("LENGTH {length} is below {least}, which it is taken for"));

@@ -1,10 +1,11 @@
 //! Frames of many flows, whose ports are chosen at random.
 
+use super::generator::check_length;
 use crate::token_bucket::TokenBucket;
 use causeway_engine::{Cx, Error};
 use causeway_packet::checksum::{Sum, pseudo_header_v4};
 use causeway_packet::wire::{Ipv4Header, ethernet, ipv4, protocol};
-use causeway_packet::{Batch, Packet, pool};
+use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
 /// Where the transport header begins.
@@ -44,13 +45,7 @@ pub(super) struct Plan {
 impl Plan {
     /// Why it cannot be done, and what is done otherwise than it says.
     pub fn check(&mut self, warn: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        let room = pool::config().frame_size as usize - Packet::HEADROOM;
-        if self.length as usize > room {
-            return Err(Error::new(format!(
-                "LENGTH: {} bytes, but a frame has room for {room}",
-                self.length
-            )));
-        }
+        check_length(self.length as usize, Packet::HEADROOM)?;
         if self.flows > MOST {
             return Err(Error::new(format!("FLOWS: out of range, bound {MOST}")));
         }

@@ -149,10 +149,7 @@ impl Generator {
 
     fn render(&mut self) -> Result<(), Error> {
         let length = usize::try_from(self.length).unwrap_or(self.data.len());
-        let room = (pool::config().frame_size as usize).saturating_sub(self.headroom);
-        if length > room {
-            return Err(Error::new(format!("LENGTH: {length} bytes, but a frame has room for {room}")));
-        }
+        check_length(length, self.headroom)?;
         // Without data to repeat the packets are zeros.
         let repeated = self.data.iter().copied().cycle().chain(std::iter::repeat(0));
         self.bytes = repeated.take(length).collect();
@@ -223,6 +220,14 @@ impl Generator {
         }
         Ok(())
     }
+}
+
+/// An error if no frame can hold so many bytes behind so many of headroom.
+pub(super) fn check_length(length: usize, headroom: usize) -> Result<(), Error> {
+    pool::ask_for_frames_of(length.saturating_add(headroom)).map_err(|most| {
+        let room = most.saturating_sub(headroom);
+        Error::new(format!("LENGTH: {length} bytes, but a frame has room for {room}"))
+    })
 }
 
 /// What all sources have. Written by hand, since the length and the data must fit together.

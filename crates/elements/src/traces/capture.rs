@@ -4,7 +4,7 @@ use super::compressed::uncompressed;
 use super::range::{Place, Range};
 use causeway_engine::{Cx, DropReason, Error};
 use causeway_netio::pcap::Reader;
-use causeway_packet::{Anno, Packet};
+use causeway_packet::{Anno, Packet, pool};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Stdin};
 
@@ -122,8 +122,10 @@ impl Capture {
         }
     }
 
-    /// Opens the file.
+    /// Opens the file, whose packets may be of any length.
     pub fn open(&mut self) -> Result<(), Error> {
+        // Who decided on shorter frames is told by what is dropped.
+        let _ = pool::ask_for_frames_of(pool::MOST_FRAME as usize);
         let source = Source::open(&self.filename).map_err(|e| self.fault(e))?;
         let mut reader = Reader::new(source).map_err(|e| self.fault(e))?;
         self.linktype = reader.linktype();
