@@ -6,4 +6,5 @@ corpus: ## a million frames through elements, interpreter, fused pass and the pr
 	@mk/need cc:build-essential
 	@. mk/rust && FASTPATH_FRAMES=$(FASTPATH_FRAMES) cargo test --locked --release -p causeway-fastpath \
 		--test reference -- --nocapture
+	@. mk/rust && TABLE_ROUTES=1000000 cargo test --locked --release -p causeway-elements --test tables
 	@. mk/rust && cargo test --locked --release -p causeway --bin causeway -- --ignored two_million_routes --nocapture

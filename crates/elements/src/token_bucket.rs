@@ -1,5 +1,7 @@
 //! A token bucket: what may pass now, and when the next may, in whole numbers.
 
+use causeway_engine::Conf;
+
 /// Parts of a token in a bucket that is filled each nanosecond; then a fill rate in tokens a second is one in parts a
 /// nanosecond.
 const PARTS: u64 = 1_000_000_000;
@@ -31,6 +33,17 @@ impl TokenBucket {
         let depth = depth.saturating_mul(PARTS);
         let fill = fill.saturating_mul(PARTS).min(depth);
         TokenBucket { token: PARTS, rate: rate_per_s, tick_ns: 1, depth, fill, at: u64::MAX }
+    }
+
+    /// A bucket for errors of a protocol, of which the copies of an element on all workers together make `rate_per_s` at most, and
+    /// never more than a twentieth of that at once; none where that is 0.
+    pub(crate) fn of_errors(rate_per_s: u32, conf: &Conf<'_>) -> Option<Self> {
+        let (copy, copies) = conf.replica();
+        let (copy, copies) = (copy as u32, copies as u32);
+        // What cannot be divided the first copies have.
+        let rate = rate_per_s / copies + u32::from(copy < rate_per_s % copies);
+        let depth = u64::from(rate.div_ceil(20));
+        (rate_per_s > 0).then(|| TokenBucket::new(rate.into(), depth, depth))
     }
 
     /// The same in Click's measure, in which configurations written for it count: full when it is first looked at and

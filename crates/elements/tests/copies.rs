@@ -111,3 +111,20 @@ fn all_copies_hear_the_answers_to_arp() {
         known(read(&router, "a.table")) == WORKERS
     });
 }
+
+#[test]
+fn counts_are_those_of_all_copies_and_a_rate_is_shared_by_them() {
+    const RATE: f64 = 4_000.0;
+    let text = format!(
+        "in :: MarkIPHeader(0) -> t :: Tee; t[0] -> d :: Discard;
+         t[1] -> e :: ICMPError(1.0.0.1, timeexceeded, RATE {RATE}) -> errors :: Counter -> Discard;\n{}",
+        flows(60)
+    );
+    let began = Instant::now();
+    let router = start(&text);
+    until("all have come", || read(&router, "d.count") == "6000");
+    let errors: f64 = read(&router, "errors.count").parse().unwrap();
+    // At first there is a twentieth of a second's, which are whole for each copy.
+    let most = RATE / 20.0 + WORKERS as f64 + RATE * began.elapsed().as_secs_f64();
+    assert!(errors >= RATE / 20.0 && errors <= most, "{errors} of {most}");
+}

@@ -109,7 +109,7 @@ fn parts(line: &str) -> (&str, &str) {
 }
 
 fn number(text: &str) -> f64 {
-    text.trim().parse().unwrap_or(f64::NEG_INFINITY)
+    text.trim().parse().ok().filter(|number: &f64| !number.is_nan()).unwrap_or(f64::NEG_INFINITY)
 }
 
 /// The sum of two values, line by line by their names; lines that only one has stay.
@@ -145,6 +145,7 @@ mod tests {
         assert_eq!(combine(Across::Sum, lengths), "86");
         assert_eq!(combine(Across::Max, lengths), "30");
         assert_eq!(combine(Across::Max, ["3", "12", "9"]), "12", "as numbers");
+        assert_eq!(combine(Across::Max, ["nan", "3", "nan"]), "3", "who has none has no say");
         assert_eq!(combine(Across::Sum, ["1.5", "2", "0.25"]), "3.75");
         assert_eq!(combine(Across::Each, ["a\n", "b\n", ""]), "a\nb\n");
     }

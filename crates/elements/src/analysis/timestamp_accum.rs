@@ -10,8 +10,11 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Packets pass unchanged.",
     handlers: &[
         reads("count", "packets").counts(Unit::Packets),
-        reads("time", "the sum of the times from packets' timestamps until now, in seconds"),
-        reads("average_time", "the same for each packet"),
+        reads("time", "the sum of the times from packets' timestamps until now, in seconds")
+            .measures(Unit::None),
+        reads("average_time", "the same for each packet; of several workers' the longest")
+            .measures(Unit::None)
+            .across(Across::Max),
         writes("reset_counts", "sets both to zero"),
     ],
     example: "InfiniteSource(LIMIT 5) -> SetTimestamp -> TimestampAccum -> Discard;",

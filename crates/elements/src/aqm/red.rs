@@ -49,7 +49,9 @@ pub(crate) static ADAPTIVE: Spec = Spec {
 const ADAPTED: &[HandlerDoc] = &[
     reads("min_thresh", "average length up to which nothing is dropped"),
     reads("max_thresh", "average length at which MAX_P is dropped"),
-    reads("max_p", "probability of dropping at MAX_THRESH"),
+    reads("max_p", "probability of dropping at MAX_THRESH; of several workers' the greatest")
+        .measures(Unit::None)
+        .across(Across::Max),
 ];
 
 const THRESHOLDS: &[HandlerDoc] = &[

@@ -36,7 +36,7 @@ settings! {
         burst: AtLeast<1> = keyword("BURST", "packets", "most packets pulled a turn; default 1"), or(AtLeast(1));
     }
     counts {
-        count: Fresh = reads("count", "packets dropped since the last reset");
+        count: Fresh = reads("count", "packets dropped since the last reset").counts(Unit::Packets);
     }
     resets {
         "reset_counts", "sets the count to zero";

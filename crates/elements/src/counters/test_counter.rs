@@ -20,6 +20,8 @@ pub(crate) static SPEC: Spec = Spec {
     example: "FastUDPSource(1000, 100, 60, 2:0:0:0:0:1, 10.0.0.1, 1, 2:0:0:0:0:2, 10.0.0.2, 1) \
               -> SetTestPayload -> Unqueue -> TestCounter -> Discard;",
     see: &["AverageCounter", "SetTestPayload"],
+    // A flow's numbers are in order, and delays have a mean, only where all of them come by.
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };
@@ -37,7 +39,7 @@ const HANDLERS: &[HandlerDoc] = &[
     reads("reordered", "packets that came the first time after one of a higher number").counts(Unit::Packets),
     reads("duplicated", "packets that came again").counts(Unit::Packets),
     reads("too_late", "packets so far behind that nobody remembers whether they came").counts(Unit::Packets),
-    reads("lost", "packets below the highest number of their flow that did not come"),
+    reads("lost", "packets below the highest number of their flow that did not come").measures(Unit::Packets),
     reads("corrupt", "packets of a tester that were broken on their way").counts(Unit::Packets),
     reads("foreign", "packets of others").counts(Unit::Packets),
     reads("other_trials", "packets of another trial, or of a flow beyond FLOWS").counts(Unit::Packets),

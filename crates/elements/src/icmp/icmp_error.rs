@@ -140,8 +140,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     conf.finish()?;
     let code = code.unwrap_or(0);
-    let depth = u64::from(rate.div_ceil(20));
-    let limit = (rate > 0).then(|| TokenBucket::new(rate.into(), depth, depth));
+    let limit = TokenBucket::of_errors(rate, conf);
     let first = || AtomicU16::new(1);
     let identification = conf.env.persistent("identification of ICMP errors", first).ok_or(Invalid)?;
     Ok(Box::new(IcmpError { src, message_type, code, pmtu, bad, mtu, fix_anno, limit, identification }))

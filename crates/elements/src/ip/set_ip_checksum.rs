@@ -9,7 +9,7 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "sets the checksum of IP headers",
     doc: "Computes the header checksum of each IP packet and stores it. Where no header is marked the packet must begin \
           with it. A packet without whole IPv4 header is dropped.",
-    handlers: &[reads("drops", "packets dropped")],
+    handlers: &[reads("drops", "packets dropped").counts(Unit::Packets)],
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPChecksum -> Discard;",
     see: &["CheckIPHeader", "SetUDPChecksum"],

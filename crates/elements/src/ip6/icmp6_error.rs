@@ -76,9 +76,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     let default = if conf.env.defaults == Defaults::Click { 0 } else { RATE };
     conf.finish()?;
-    let rate = settings.rate.unwrap_or(default);
-    let depth = u64::from(rate.div_ceil(20));
-    let limit = (rate > 0).then(|| TokenBucket::new(rate.into(), depth, depth));
+    let limit = TokenBucket::of_errors(settings.rate.unwrap_or(default), conf);
     Ok(Box::new(Icmp6Error { settings, limit }))
 }
 

@@ -27,7 +27,8 @@ pub(crate) const ROUTES: ArgDoc = rest(
 );
 
 pub(crate) const TABLE: HandlerDoc = reads("table", "all routes: prefix, gateway or -, output");
-pub(crate) const LENGTH: HandlerDoc = reads("length", "number of routes");
+pub(crate) const LENGTH: HandlerDoc =
+    reads("length", "number of routes").measures(Unit::Entries).across(Across::First);
 pub(crate) const LOOKUP: HandlerDoc =
     reads_with("lookup", "output and gateway for an address; -1 if there is no route");
 pub(crate) const ADD: HandlerDoc =

@@ -55,7 +55,9 @@ const HANDLERS: &[HandlerDoc] = &[
     reads(
         "differences",
         "routes by which the driver's self-check found that the kernel forwards otherwise, and did so when asked again",
-    ),
+    )
+    .counts(Unit::None)
+    .across(Across::First),
     reads_with(
         "lookup",
         "where packets to an address leave: interface and MAC address, `kernel` and why, or `none`",
