@@ -355,7 +355,7 @@ pub struct NewElementArgs {
 /// `bench`.
 #[derive(Args)]
 pub struct BenchArgs {
-    /// Benchmarks to run: memory, nat, middleboxes, veth, routes, latency, lut; all but lut by default
+    /// Benchmarks to run: memory, nat, middleboxes, veth, routes, latency, tcp, lut; all but lut by default
     pub parts: Vec<String>,
     /// Seconds of each round
     #[arg(long, default_value_t = 0.4)]

@@ -25,10 +25,10 @@ fn said(command: &str, arguments: &[&str]) -> String {
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Those of the command line, without the folders that files are in.
-fn arguments() -> String {
+/// The command line, without the folders that program and files are in.
+fn command() -> Vec<String> {
     let name = |word: String| word.rsplit_once('/').map_or(word.clone(), |(_, name)| name.to_owned());
-    std::env::args().skip(1).map(name).collect::<Vec<_>>().join(" ")
+    std::env::args().map(name).collect()
 }
 
 impl Environment {
@@ -69,7 +69,7 @@ impl Environment {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
         };
         Run {
-            command: std::env::args().collect(),
+            command: command(),
             began_unix_s: self.began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             machine: self.machine.clone(),
             versions: owned(&self.versions),
@@ -85,7 +85,7 @@ impl Environment {
             ("kernel", kernel.clone()),
             ("load before", load_average.clone()),
         ];
-        let arguments = ("arguments", arguments());
+        let arguments = ("arguments", command()[1..].join(" "));
         let all = machine.iter().chain(&self.settings).chain(&self.versions).chain([&arguments]);
         let row = |(name, value): &(&str, String)| format!("| {name} | {value} |\n");
         format!("| | |\n| --- | --- |\n{}", all.map(row).collect::<String>())

@@ -150,9 +150,16 @@ pub fn version() -> String {
 
 /// A run of this program that begins now, without settings.
 pub fn begun() -> Run {
+    let mut command: Vec<String> = std::env::args().collect();
+    // Where the program lay matters to nobody.
+    if let Some(program) = command.first_mut()
+        && let Some(name) = Path::new(program).file_name()
+    {
+        *program = name.to_string_lossy().into_owned();
+    }
     let began = SystemTime::now().duration_since(UNIX_EPOCH);
     Run {
-        command: std::env::args().collect(),
+        command,
         began_unix_s: began.map_or(0, |time| time.as_secs()),
         machine: Machine::here(),
         versions: [("causeway".to_owned(), version())].into(),
