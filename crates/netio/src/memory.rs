@@ -7,15 +7,14 @@ use crate::completion::{Completion, Completions};
 use crate::port::{Capabilities, Port, Queue, Rx, Tx};
 use crate::statistics::{Statistics, Tally};
 use crate::{Error, ErrorKind, Result};
-use causeway_packet::{Batch, Packet, Receiver};
+use causeway_packet::{Alert, Batch, Packet, Receiver};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What wakes the receiver of one direction.
 struct Bell {
-    armed: AtomicBool,
+    armed: Alert,
     event: OwnedFd,
 }
 
@@ -23,14 +22,12 @@ impl Bell {
     fn new() -> Result<Arc<Bell>> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| Error::system("make an eventfd", e.into()))?;
-        Ok(Arc::new(Bell { armed: AtomicBool::new(false), event }))
+        Ok(Arc::new(Bell { armed: Alert::default(), event }))
     }
 
     /// Something was put into the ring, or never will be again.
     fn ring(&self) {
-        // Either this sees that the receiver is armed, or he sees what was put when he looks after arming.
-        fence(Ordering::SeqCst);
-        if self.armed.load(Ordering::Relaxed) && self.armed.swap(false, Ordering::Relaxed) {
+        if self.armed.answer() {
             // It can only fail when the count is at its limit, and then the receiver wakes anyway.
             let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         }
@@ -67,13 +64,12 @@ impl Receiver for MemoryRx {
     }
 
     fn arm(&mut self) -> bool {
-        self.bell.armed.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        self.bell.armed.ask();
         !self.ring.is_empty()
     }
 
     fn disarm(&mut self) {
-        if !self.bell.armed.swap(false, Ordering::Relaxed) {
+        if !self.bell.armed.withdraw() {
             // It has rung since it was armed. Nobody minds if it has not been armed at all.
             let _ = rustix::io::read(&self.bell.event, &mut [0; 8]);
         }

@@ -16,6 +16,7 @@
 //! * [`ledger`]: who has each frame, and how frames go to a device's rings and come back;
 //! * [`Packet`] and its [`meta::Meta`]: data window, header offsets, annotations, hot fields;
 //! * [`Batch`], and [`Receiver`]: whatever fills batches with packets from outside;
+//! * [`Alert`]: how who has packets for another wakes him;
 //! * [`wire`]: checked views of Ethernet, ARP, IPv4, IPv6, ICMP, UDP and TCP;
 //! * [`checksum`]: the internet checksum, whole and incremental;
 //! * [`hints`]: what processor and system may be told of memory;
@@ -46,6 +47,7 @@
 #![allow(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
+mod alert;
 mod annotations;
 mod batch;
 pub mod checksum;
@@ -62,6 +64,7 @@ mod stack;
 pub mod wire;
 pub mod words;
 
+pub use alert::Alert;
 pub use batch::{BATCH, Batch};
 pub use fifo::Fifo;
 pub use meta::{Anno, PacketType};

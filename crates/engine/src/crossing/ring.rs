@@ -1,10 +1,10 @@
 //! The ring of an edge between workers, and what wakes a worker that sleeps.
 
 use crate::waiter::Waker;
-use causeway_packet::{BATCH, Batch, Packet};
+use causeway_packet::{Alert, BATCH, Batch, Packet};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Packets that a crossing edge holds.
 const RING: usize = 4_096;
@@ -12,31 +12,28 @@ const RING: usize = 4_096;
 /// Wakes a worker that has gone to sleep.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
-    asleep: AtomicBool,
+    asleep: Alert,
     waker: Arc<Waker>,
 }
 
 impl Doorbell {
     pub fn new(waker: Arc<Waker>) -> Self {
-        Doorbell { asleep: AtomicBool::new(false), waker }
+        Doorbell { asleep: Alert::default(), waker }
     }
 
     /// The worker is about to sleep. After this it must look once more for work before it does.
     pub fn going_to_sleep(&self) {
-        self.asleep.store(true, Ordering::Relaxed);
-        // Either the sender sees `asleep`, or the worker's last look sees what was sent.
-        fence(Ordering::SeqCst);
+        self.asleep.ask();
     }
 
     /// The worker is awake again.
     pub fn awake(&self) {
-        self.asleep.store(false, Ordering::Relaxed);
+        self.asleep.withdraw();
     }
 
     /// Something was sent to the worker.
     pub fn ring(&self) {
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) {
+        if self.asleep.is_asked() {
             self.wake();
         }
     }
@@ -50,7 +47,7 @@ impl Doorbell {
 /// What the ends of a ring know of each other.
 struct Link {
     /// The sender found the ring full, and wants to be woken when it is not.
-    wants_room: AtomicBool,
+    wants_room: Alert,
     /// Packets that the receiver has from before a hot swap. They take the room of as many, or else each swap would let
     /// the sender go on by another ring.
     early: AtomicUsize,
@@ -82,7 +79,7 @@ struct Way {
 /// Both ends of a ring between the workers behind these doorbells.
 pub(crate) fn ring(sender: Arc<Doorbell>, receiver: Arc<Doorbell>) -> (Sender, Receiver) {
     let (producer, consumer) = rtrb::RingBuffer::new(RING);
-    let (wants_room, early) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (wants_room, early) = (Alert::default(), AtomicUsize::new(0));
     let link = Arc::new(Link { wants_room, early, sender, receiver });
     let way = Way { ring: consumer, link: link.clone() };
     (Sender { ring: producer, link }, Receiver { way, before: None, early: VecDeque::new() })
@@ -98,9 +95,7 @@ impl Sender {
     pub fn room(&self) -> usize {
         match self.slots() {
             0 => {
-                self.link.wants_room.store(true, Ordering::Relaxed);
-                // Either the receiver sees the wish, or the next look sees the room that it has made.
-                fence(Ordering::SeqCst);
+                self.link.wants_room.ask();
                 self.slots()
             }
             slots => slots,
@@ -143,9 +138,7 @@ impl Way {
 impl Link {
     /// Packets have left, which is room for others.
     fn made_room(&self) {
-        fence(Ordering::SeqCst);
-        if self.wants_room.load(Ordering::Relaxed) {
-            self.wants_room.store(false, Ordering::Relaxed);
+        if self.wants_room.answer() {
             self.sender.ring();
         }
     }
