@@ -37,4 +37,12 @@ impl Place {
             Place::Tcx => action::TCX_NEXT,
         }
     }
+
+    /// What drops a packet.
+    pub(super) fn drop(self) -> i32 {
+        match self {
+            Place::Xdp => action::XDP_DROP,
+            Place::Tcx => action::TCX_DROP,
+        }
+    }
 }
