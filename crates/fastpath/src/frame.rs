@@ -113,6 +113,20 @@ pub(crate) fn enter_tcx(asm: &mut Asm, frame: &Frame, needs: &Needs) {
     enter(asm, frame, needs);
 }
 
+/// Of packets of the stack, goes on at `up` with those that are not what a frame of the same bytes would be: those that are to be
+/// cut into others, and those with a sum over them that a device has made, if programs write to packets.
+pub(crate) fn sift(asm: &mut Asm, frame: &Frame, needs: &Needs, up: Label) {
+    asm.load_slot(Size::D, Reg::R1, frame.context, 0);
+    asm.load(Size::W, Reg::R0, Reg::R1, sk_buff::GSO_SIZE);
+    asm.jump_if(Cond::Ne, Reg::R0, 0, up);
+    if needs.writes {
+        // The sum as it is, or an error if there is none.
+        asm.mov(Reg::R2, 0);
+        asm.call(Helper::CsumUpdate);
+        asm.jump_if(Cond::Sge, Reg::R0, 0, up);
+    }
+}
+
 fn enter(asm: &mut Asm, frame: &Frame, needs: &Needs) {
     for eight in needs.eights() {
         asm.store_slot(Size::D, frame.annotations, eight, 0);

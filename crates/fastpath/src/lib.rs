@@ -47,7 +47,7 @@ mod write;
 pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
-pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
+pub use exit::{Above, Action, Arrival, Exit, Hook, Luggage, Outlet, Place};
 pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};
 pub use split::{Known, Split, split};

@@ -81,9 +81,7 @@ static OWN: &[Own] = &[
         names: &["tcx"],
         needs: INTERFACE,
         queues: |_| usize::MAX,
-        open: |request| {
-            tcx::open(request.name, request.queues, request.promiscuous, &(request.front)()?)
-        },
+        open: |request| tcx::open(request.name, request.queues, request.promiscuous, &(request.front)()?),
     },
     Own {
         // Packet libraries of other names do the same here.

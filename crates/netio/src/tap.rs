@@ -6,8 +6,8 @@
 use crate::completion::{Completion, Completions};
 use crate::interface::{Interface, set_flags, set_queue_length, set_up};
 use crate::link::LinkEvents;
-use crate::port::{Capabilities, Port, Queue, Rx, Tx};
 use crate::parcel;
+use crate::port::{Capabilities, Port, Queue, Rx, Tx};
 use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
 use causeway_packet::{Batch, Packet, Receiver, pool};

@@ -142,7 +142,8 @@ impl Statistics for Counted {
         let above = self.above.as_deref().and_then(Option::as_ref);
         // What the device that packets come by was to transmit, and nobody has read in time.
         let lost = above.into_iter().flat_map(DeviceCounters::transmitted);
-        let lost = lost.filter(|(name, _)| *name == "device_tx_dropped").map(|(_, n)| ("rx_drop_ring_full", n));
+        let lost =
+            lost.filter(|(name, _)| *name == "device_tx_dropped").map(|(_, n)| ("rx_drop_ring_full", n));
         list.extend(lost);
         let Some(attachment) = self.attachment.upgrade() else { return list };
         list.extend(attachment.verdicts());

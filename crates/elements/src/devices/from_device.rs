@@ -247,7 +247,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
 
 /// Whether a program in the driver may be in front of a port that is opened so, whose frames bring luggage then.
 fn has_luggage(method: Method) -> bool {
-    matches!(method.opener, "afxdp" | "transit" | "generic")
+    matches!(method.opener, "afxdp" | "transit" | "generic" | "tcx")
 }
 
 /// How a frame was addressed, for a host whose address is `mac`.

@@ -8,7 +8,7 @@
 mod node;
 
 use crate::counters::{Counters, WORDS};
-use crate::exit::{Action, Exit, Hook, Leaving, Luggage, Place, as_it_goes_out};
+use crate::exit::{Above, Action, Exit, Hook, Leaving, Luggage, Place, as_it_goes_out};
 use crate::frame::{self, Frame, Needs, SPILLS};
 use crate::graph::{Graph, Order, Target};
 use crate::registers::Homes;
@@ -106,7 +106,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         asm,
         frame: &frame,
         needs,
-        first: State { cut: options.hook == Hook::Tcx, ..State::default() },
+        first: State { cut: options.hook.is_tcx(), ..State::default() },
         pending: BTreeMap::new(),
         exits: Vec::new(),
         left: Vec::new(),
@@ -207,7 +207,11 @@ impl Compiler<'_, '_> {
         self.asm.mov(Reg::R1, Reg::R6);
         match self.options.hook {
             Hook::Xdp(address) => frame::enter_xdp(&mut self.asm, self.frame, &self.needs, address),
-            Hook::Tcx => frame::enter_tcx(&mut self.asm, self.frame, &self.needs),
+            Hook::Tcx(_) => frame::enter_tcx(&mut self.asm, self.frame, &self.needs),
+        }
+        if self.options.hook == Hook::Tcx(Above::Graph) {
+            let up = self.exit(Exit::Up(Place::Node(0)), self.first);
+            frame::sift(&mut self.asm, self.frame, &self.needs, up);
         }
         let first = self.target(Target::Node(0), None, self.first, Reach::default());
         self.asm.jump(first);
@@ -234,7 +238,7 @@ impl Compiler<'_, '_> {
                 }
             }
             // At tcx the start of a packet is not moved.
-            Target::Emit(port) if state.data != 0 && self.options.hook == Hook::Tcx => {
+            Target::Emit(port) if state.data != 0 && self.options.hook.is_tcx() => {
                 self.exit(Exit::Up(Place::Port(port)), state)
             }
             Target::Emit(port) => self.exit(Exit::Emit(port), state),
@@ -347,7 +351,7 @@ impl Compiler<'_, '_> {
         let (exit, state) = (self.exits[number].exit, self.exits[number].state);
         match exit {
             Exit::Emit(port) if matches!(self.options.ports.get(port), Some(Action::Redirect(..))) => {
-                Some(self.exit(Exit::Up(Place::Port(port)), as_it_goes_out(&state)))
+                Some(self.exit(Exit::Up(Place::Port(port)), as_it_goes_out(self.options.hook, &state)))
             }
             _ => None,
         }
@@ -358,7 +362,7 @@ impl Compiler<'_, '_> {
         let (map, counter, frame) = (self.options.counters.map(), self.first_exit + number, self.frame);
         // What has more exits is refused in the end.
         let with_bytes = self.options.counters.with_bytes && number < WORDS / 3;
-        let at_tcx = self.options.hook == Hook::Tcx;
+        let at_tcx = self.options.hook.is_tcx();
         if with_bytes {
             // The frame is another behind the next call.
             frame::length(&mut self.asm, frame, state);

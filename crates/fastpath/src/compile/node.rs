@@ -1,7 +1,7 @@
 //! What an element becomes.
 
 use super::{Compiler, Place, Places, arrive};
-use crate::exit::{Exit, Hook};
+use crate::exit::Exit;
 use crate::frame::{Frame, SPILLS};
 use crate::registers::{BlockHomes, Homes};
 use crate::state::{Reach, State};
@@ -57,7 +57,7 @@ impl Compiler<'_, '_> {
         reach: Reach,
         give_up: Label,
     ) -> Writer<'w> {
-        let partial = self.options.hook == Hook::Tcx;
+        let partial = self.options.hook.is_tcx();
         Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial }
     }
 

@@ -4,7 +4,8 @@ use crate::frames;
 use crate::plain::Elements;
 use crate::twin::Twin;
 use causeway_fastpath::{
-    Counters, Exit, Graph, Hook, Hop, Hops, NextHops, Node, Place, Routes, SharedRegion, Table, Target, Trie,
+    Above, Counters, Exit, Graph, Hook, Hop, Hops, NextHops, Node, Place, Routes, SharedRegion, Table,
+    Target, Trie,
 };
 use causeway_fib::{Domain, Fib, Rank24, Rank24Layout, Table as _};
 use fastrand::Rng;
@@ -113,7 +114,7 @@ fn a_router_does_in_the_driver_what_its_elements_say() {
 
 #[test]
 fn a_router_does_at_tcx_what_its_elements_say() {
-    compare(Hook::Tcx);
+    compare(Hook::Tcx(Above::Graph));
 }
 
 /// Small elements, one behind the other.
@@ -157,7 +158,7 @@ fn small() -> Vec<Part> {
 
 #[test]
 fn small_elements_do_in_the_driver_what_they_do() {
-    for hook in [Hook::Xdp(frames::OURS), Hook::Tcx] {
+    for hook in [Hook::Xdp(frames::OURS), Hook::Tcx(Above::Graph)] {
         let Some((wanted, seen)) = agree(&small(), hook) else { return };
         let last = small().len() - 1;
         for exit in [Exit::Drop(1, 0), Exit::Drop(last - 1, 0), Exit::Up(Place::Node(5))] {
@@ -172,7 +173,7 @@ fn compare(hook: Hook) {
         assert!(often(&seen, Exit::Emit(port), wanted), "port {port}: {seen:?}");
     }
     // Its Ethernet header was stripped off.
-    let third = if hook == Hook::Tcx { Exit::Up(Place::Port(2)) } else { Exit::Emit(2) };
+    let third = if matches!(hook, Hook::Tcx(_)) { Exit::Up(Place::Port(2)) } else { Exit::Emit(2) };
     assert!(often(&seen, third, wanted), "port 2: {seen:?}");
     // A rule denies, a broadcast, a route is missing, a header is bad.
     for exit in [Exit::Drop(4, 0), Exit::Up(Place::Node(5)), Exit::Up(Place::Node(3))] {

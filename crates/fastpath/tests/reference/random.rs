@@ -6,7 +6,7 @@ use causeway_engine::Counter;
 use causeway_engine::Counters as Words;
 use causeway_engine::ir::{self, Alu, At, Base, Builder, Field, Program, Reg, Test, Value};
 use causeway_engine::measure::Unit;
-use causeway_fastpath::{Counters, Exit, Graph, Hook, Node, Table, Target};
+use causeway_fastpath::{Above, Counters, Exit, Graph, Hook, Node, Table, Target};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
@@ -207,7 +207,7 @@ fn random_graphs_do_in_the_driver_what_the_interpreter_does() {
 
 #[test]
 fn random_graphs_do_at_tcx_what_the_interpreter_does() {
-    let seen = compare(Hook::Tcx);
+    let seen = compare(Hook::Tcx(Above::Graph));
     for (exit, least) in [("emitted", 20), ("dropped", 100), ("nowhere", 50), ("up", 5)] {
         assert!(least_of(&seen, exit, least), "{exit}: {seen:?}");
     }

@@ -4,7 +4,7 @@ use causeway_bpf::{ProgramKind, action, sk_buff, xdp_md};
 
 /// Where the program of a port is. The same judgments are written for each; what differs is how the context is read and what
 /// is returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the driver, where there are frames.
     Xdp,

@@ -130,10 +130,9 @@ impl Reason {
     /// Whether the counter is one of ports at this place.
     pub fn is_of(self, place: Place) -> bool {
         match self {
-            Reason::NoSocket
-            | Reason::PartialChecksum
-            | Reason::Redirect
-            | Reason::Transmit => place == Place::Xdp,
+            Reason::NoSocket | Reason::PartialChecksum | Reason::Redirect | Reason::Transmit => {
+                place == Place::Xdp
+            }
             Reason::GivenUp => place == Place::Tcx,
             _ => true,
         }
