@@ -92,8 +92,6 @@ pub mod sk_buff {
     pub const VLAN_TCI: i16 = 24;
     /// Interface the packet is at.
     pub const IFINDEX: i16 = 40;
-    /// How many packets this one is to be cut into, if that is known.
-    pub const GSO_SEGS: i16 = 164;
     /// Bytes of payload in each packet that this one is to be cut into; 0 if it is not.
     pub const GSO_SIZE: i16 = 176;
 }

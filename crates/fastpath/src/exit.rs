@@ -325,7 +325,7 @@ impl Leaving<'_> {
         if let Action::Redirect(map, key) = action {
             let astray = astray.unwrap_or(refused);
             if self.hook.is_tcx() {
-                return self.let_out(map, key, astray, count);
+                return self.let_out(state, (map, key), astray, count);
             }
             self.asm.map(Reg::R1, map.as_fd());
             self.asm.mov64(Reg::R2, key.into());
@@ -344,7 +344,13 @@ impl Leaving<'_> {
 
     /// The packet of the stack goes to an [`Outlet`], if that is there and takes packets so long: nobody else looks. Else it goes
     /// on at `astray`.
-    fn let_out(&mut self, map: &Map, key: u32, astray: Label, count: impl FnOnce(&mut Asm)) {
+    fn let_out(
+        &mut self,
+        state: &State,
+        (map, key): (&Map, u32),
+        astray: Label,
+        count: impl FnOnce(&mut Asm),
+    ) {
         let place = self.frame.key;
         self.asm.store_slot(Size::W, place, CANDIDATE, key as i32);
         self.asm.map(Reg::R1, map.as_fd());
@@ -353,7 +359,13 @@ impl Leaving<'_> {
         self.asm.call(Helper::MapLookup);
         self.asm.jump_if(Cond::Eq, Reg::R0, 0, astray);
         self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
-        self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::LEN);
+        if state.parts.is_some() {
+            self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::GSO_SIZE);
+            self.asm.load_slot(Size::D, Reg::R2, self.frame.headers, 0);
+            self.asm.alu(Alu::Add, Reg::R1, Reg::R2);
+        } else {
+            self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::LEN);
+        }
         self.asm.load(Size::W, Reg::R2, Reg::R0, 4);
         self.asm.jump_if(Cond::Gt, Reg::R1, Reg::R2, astray);
         self.asm.load(Size::W, Reg::R1, Reg::R0, 0);

@@ -12,10 +12,10 @@ use crate::exit::{Above, Action, Exit, Hook, Leaving, Luggage, Place, as_it_goes
 use crate::frame::{self, Frame, Needs, SPILLS};
 use crate::graph::{Graph, Order, Target};
 use crate::registers::Homes;
-use crate::state::{Reach, State};
+use crate::state::{Ip, Reach, State};
 use crate::table::Table;
 use causeway_bpf::{Asm, Code, Label, Reg, Size};
-use node::count;
+use node::{count, one};
 use std::collections::BTreeMap;
 
 /// Instructions after which no further element is begun: jumps reach over 32 767.
@@ -211,7 +211,12 @@ impl Compiler<'_, '_> {
         }
         if self.options.hook == Hook::Tcx(Above::Graph) {
             let up = self.exit(Exit::Up(Place::Node(0)), self.first);
-            frame::sift(&mut self.asm, self.frame, &self.needs, up);
+            let whole = [Ip::V4, Ip::V6].map(|ip| {
+                let reach = Reach { frame: ip.headers(), data: ip.headers(), changed: false };
+                let state = State { parts: Some(ip), ..self.first };
+                (ip, self.target(Target::Node(0), None, state, reach))
+            });
+            frame::sift(&mut self.asm, self.frame, &self.needs, up, whole);
         }
         let first = self.target(Target::Node(0), None, self.first, Reach::default());
         self.asm.jump(first);
@@ -248,8 +253,11 @@ impl Compiler<'_, '_> {
 
     /// The label of a way out.
     fn exit(&mut self, exit: Exit, state: State) -> Label {
-        // What is dropped is dropped in whatever state it is.
-        let state = if matches!(exit, Exit::Emit(_) | Exit::Up(_)) { state } else { State::default() };
+        // What is dropped is dropped in whatever state it is, and counted.
+        let state = match exit {
+            Exit::Emit(_) | Exit::Up(_) => state,
+            _ => State { parts: state.parts, ..State::default() },
+        };
         if let Some(way) = self.exits.iter().find(|way| way.exit == exit && way.state == state) {
             return way.label;
         }
@@ -274,8 +282,10 @@ impl Compiler<'_, '_> {
         let before = (self.asm.clone(), self.exits.clone(), self.pending.clone());
         self.spans.push((self.asm.position(), number));
         self.asm.bind(label);
+        // Others have the room before super-packets, which may be as long again for each version.
+        let most = if state.parts.is_some() { MOST / 2 } else { MOST };
         let why = match &self.graph.nodes[number].program {
-            _ if self.asm.position() > MOST => "the program would be too long",
+            _ if self.asm.position() > most => "the program would be too long",
             None => "it does not say what it does",
             Some(program) => match self.program(number, program, state, reach) {
                 Ok(()) => return,
@@ -283,7 +293,9 @@ impl Compiler<'_, '_> {
             },
         };
         (self.asm, self.exits, self.pending) = before;
-        self.left.push((number, why));
+        if !self.left.contains(&(number, why)) {
+            self.left.push((number, why));
+        }
         self.asm.bind(label);
         let up = self.exit(Exit::Up(Place::Node(number)), state);
         self.asm.jump(up);
@@ -300,7 +312,7 @@ impl Compiler<'_, '_> {
         for (number, way) in ways.iter().enumerate() {
             self.asm.bind(way.label);
             let Exit::Emit(port) = way.exit else {
-                self.count_exit(number);
+                self.count_exit(number, &way.state);
                 let mut leaving = self.leaving();
                 match (way.exit, &way.luggage) {
                     (_, Some(luggage)) => {
@@ -324,7 +336,7 @@ impl Compiler<'_, '_> {
         ] {
             if self.asm.is_target(label) {
                 self.asm.bind(label);
-                self.count_exit(self.exits.len());
+                self.count_exit(self.exits.len(), &State::default());
                 self.leaving().act(action, or);
                 self.exits.push(Way { exit, state: State::default(), label, luggage: None });
             }
@@ -341,8 +353,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn count_exit(&mut self, number: usize) {
-        self.asm.mov(Reg::R0, 1);
+    fn count_exit(&mut self, number: usize, state: &State) {
+        one(&mut self.asm, self.frame, state);
         count(&mut self.asm, self.frame, self.options.counters.map(), self.first_exit + number);
     }
 
@@ -369,7 +381,7 @@ impl Compiler<'_, '_> {
             self.asm.store_slot(Size::D, frame.key, 0, Reg::R0);
         }
         self.leaving().emit(state, action, astray, |asm| {
-            asm.mov(Reg::R0, 1);
+            one(asm, frame, state);
             count(asm, frame, map, counter);
             if with_bytes {
                 asm.load_slot(Size::D, Reg::R0, frame.key, 0);
