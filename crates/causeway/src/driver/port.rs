@@ -235,6 +235,12 @@ impl Port {
         for (node, why) in &compiled.left {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
         }
+        for (node, why) in &compiled.parted {
+            log::info!(
+                code = "driver";
+                "{}: super-packets go up at {}, and come in parts: {why}", self.interface, graph.nodes[*node].name
+            );
+        }
         let program = Arc::new(compiled.load_as(kind, "causeway_graph")?);
         means.next_number = first + compiled.exits.len() as u32;
         let of = Of { router, library: &means.library, plan, split: &wanted.split };

@@ -148,7 +148,12 @@ fn passes(
     (Result { frames, counters, edges }, above)
 }
 
-/// The same with the driver and without; at most `above` frames come up with it, and all without.
+/// A graph whose packets come in at tcx.
+pub fn at_tcx(graph: &str) -> String {
+    graph.replace("FromDevice(ra)", "FromDevice(ra, METHOD TCX)")
+}
+
+/// The same with the driver, at XDP and at tcx, and without; at most `above` frames come up with it, and all without.
 fn same(
     graph: &str,
     datagrams: impl Fn() -> Vec<Datagram>,
@@ -158,17 +163,19 @@ fn same(
     let net = Net::new()?;
     let (without, came) = passes(&net, graph, false, datagrams(), &all);
     assert!(came >= datagrams().len() as u64, "{came}");
-    let (with, came) = passes(&net, graph, true, datagrams(), &all);
-    assert_eq!(with.counters, without.counters);
-    assert_eq!(with.edges, without.edges);
-    assert_eq!(with.frames.len(), without.frames.len());
-    assert!(
-        with.frames == without.frames,
-        "{:02x?}",
-        with.frames.iter().zip(&without.frames).find(|(a, b)| a != b)
-    );
-    assert!(came <= above + 50, "{came} of {} came up", datagrams().len());
-    Some(with)
+    for graph in [graph.to_owned(), at_tcx(graph)] {
+        let (with, came) = passes(&net, &graph, true, datagrams(), &all);
+        assert_eq!(with.counters, without.counters);
+        assert_eq!(with.edges, without.edges);
+        assert_eq!(with.frames.len(), without.frames.len());
+        assert!(
+            with.frames == without.frames,
+            "{:02x?}",
+            with.frames.iter().zip(&without.frames).find(|(a, b)| a != b)
+        );
+        assert!(came <= above + 50, "{came} of {} came up", datagrams().len());
+    }
+    Some(without)
 }
 
 /// Datagrams to ports from 5000 on.
@@ -324,7 +331,7 @@ pub const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, 
 
 /// Waits until packets go on that do not come up.
 pub fn in_driver(router: &Router) {
-    let above = || router.counted("", |name| name == "port.xdp_taken");
+    let above = || router.counted("", |name| matches!(name, "port.xdp_taken" | "port.tcx_taken"));
     wait_for("the driver", || {
         let before = (above(), router.number("out.count"));
         std::thread::sleep(Duration::from_millis(100));

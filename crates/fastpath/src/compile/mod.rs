@@ -64,6 +64,8 @@ pub struct Compiled {
     pub first_exit: usize,
     /// Nodes whose packets all go up, or in one of the states that they come in, and why.
     pub left: Vec<(usize, &'static str)>,
+    /// Nodes at which super-packets go up, and come in parts, and why.
+    pub parted: Vec<(usize, &'static str)>,
     /// Which node's instructions begin where.
     pub(crate) spans: Vec<(usize, usize)>,
     /// The nodes' names.
@@ -110,6 +112,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         pending: BTreeMap::new(),
         exits: Vec::new(),
         left: Vec::new(),
+        parted: Vec::new(),
         spans: Vec::new(),
         node_counters: &node_counters,
         edge_counters: &edge_counters,
@@ -122,7 +125,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         compiler.node(rank, state, label, reach);
     }
     compiler.leave();
-    let Compiler { asm, exits, left, spans, .. } = compiler;
+    let Compiler { asm, exits, left, parted, spans, .. } = compiler;
     let luggage = exits.iter().map(|way| way.luggage.clone()).collect();
     let exits: Vec<Exit> = exits.iter().map(|way| way.exit).collect();
     let counted = next + exits.len() * if options.counters.with_bytes { 3 } else { 1 };
@@ -138,6 +141,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         edge_counters,
         first_exit: next,
         left,
+        parted,
         spans,
         names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
     })
@@ -181,6 +185,7 @@ struct Compiler<'g, 'm> {
     pending: Places,
     exits: Vec<Way>,
     left: Vec<(usize, &'static str)>,
+    parted: Vec<(usize, &'static str)>,
     spans: Vec<(usize, usize)>,
     node_counters: &'g [usize],
     edge_counters: &'g [usize],
@@ -293,8 +298,9 @@ impl Compiler<'_, '_> {
             },
         };
         (self.asm, self.exits, self.pending) = before;
-        if !self.left.contains(&(number, why)) {
-            self.left.push((number, why));
+        let left = if state.parts.is_some() { &mut self.parted } else { &mut self.left };
+        if !left.contains(&(number, why)) {
+            left.push((number, why));
         }
         self.asm.bind(label);
         let up = self.exit(Exit::Up(Place::Node(number)), state);

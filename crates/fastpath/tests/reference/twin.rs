@@ -16,7 +16,7 @@ const FIRST_NUMBER: u32 = 70_000;
 pub struct Twin<'m> {
     pub graph: Graph<Table<'m>>,
     pub compiled: Compiled,
-    program: Program,
+    pub program: Program,
     counters: &'m Counters,
     hook: Hook,
     /// Counts before a frame: those of the program, and those of elements.
@@ -43,13 +43,13 @@ pub struct Made {
     /// By the elements' own counters.
     pub counted: Vec<u64>,
     /// The outputs that it left by, as the compiled graph counts them.
-    edges: Vec<u64>,
+    pub edges: Vec<u64>,
 }
 
 /// How a packet looks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Look {
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     headers: [Option<i64>; 3],
     annotations: Vec<u8>,
 }
@@ -77,7 +77,7 @@ impl<'m> Twin<'m> {
     }
 
     /// What the compiled graph counted: the elements' counters, then the exits.
-    fn counted(&self) -> Vec<u64> {
+    pub fn counted(&self) -> Vec<u64> {
         let all = self.compiled.first_exit + self.compiled.exits.len();
         (0..all).map(|counter| self.counters.get(counter)).collect()
     }
@@ -182,7 +182,7 @@ impl<'m> Twin<'m> {
     }
 
     /// What the programs make of a frame, as far as the node `stop`: the packet, the way out, and what was counted.
-    fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<Made, String> {
+    pub fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<Made, String> {
         let mut packet = Packet::from_bytes(frame).ok_or("no packet")?;
         // What is put in front is of whatever content; the kernel puts zeros there.
         let room = packet.headroom();
@@ -206,7 +206,7 @@ impl<'m> Twin<'m> {
     }
 
     /// A packet that went up, as its luggage says, which came so addressed.
-    fn arrival(&self, way: usize, bytes: &[u8], came: PacketType) -> Result<Look, String> {
+    pub fn arrival(&self, way: usize, bytes: &[u8], came: PacketType) -> Result<Look, String> {
         let luggage = self.compiled.luggage[way].as_ref().ok_or("no luggage")?;
         let (metadata, frame) = bytes.split_at_checked(luggage.len()).ok_or("no metadata")?;
         equal(&causeway_fastpath::Luggage::number(metadata), &Some(FIRST_NUMBER + way as u32), "number")?;
