@@ -218,7 +218,8 @@ impl<'m> Twin<'m> {
         for (at, bytes) in arrival.annotations() {
             annotations[usize::from(at)..usize::from(at) + 8].copy_from_slice(&bytes);
         }
-        let end = arrival.end.unwrap_or(frame.len());
+        // What it was before it was cut into parts may be longer.
+        let end = arrival.end.unwrap_or(frame.len()).min(frame.len());
         let bytes = frame.get(arrival.data..end).ok_or(format!("data from {} to {end}", arrival.data))?;
         let mut headers = arrival.headers.map(|at| at.map(|at| at as i64));
         hide(&mut headers, arrival.data as i64);
