@@ -341,8 +341,13 @@ pub fn in_driver(router: &Router) {
 
 /// A router of [`SWITCHED`] and a flow that goes through its driver.
 pub fn switched(net: &Net) -> (Router, Flow) {
+    switched_by(net, SWITCHED)
+}
+
+/// The same of another graph, with the same elements.
+pub fn switched_by(net: &Net, graph: &str) -> (Router, Flow) {
     settle(net);
-    let router = Configuration::new(net, SWITCHED).run(net, true);
+    let router = Configuration::new(net, graph).run(net, true);
     let flow = Flow::start(net);
     in_driver(&router);
     (router, flow)
@@ -372,8 +377,12 @@ fn neighbours_that_answered_are_known_in_the_driver() {
 
 #[test]
 fn what_is_written_counts_in_the_driver_when_it_is_answered() {
+    written(SWITCHED);
+}
+
+pub fn written(graph: &str) {
     let Some(net) = Net::new() else { return };
-    let (router, flow) = switched(&net);
+    let (router, flow) = switched_by(&net, graph);
     for round in 0..3 {
         router.write("sw.switch", "1").expect("written");
         let before = router.number("out.count");
@@ -395,8 +404,12 @@ fn what_is_written_counts_in_the_driver_when_it_is_answered() {
 
 #[test]
 fn who_watches_sees_the_elements_of_the_driver() {
+    watched(SWITCHED);
+}
+
+pub fn watched(graph: &str) {
     let Some(net) = Net::new() else { return };
-    let (router, flow) = switched(&net);
+    let (router, flow) = switched_by(&net, graph);
     let socket = router.socket.display().to_string();
     let output = Command::new(CAUSEWAY).args(["trace", "--socket", &socket, "--filter", "udp"]).output();
     let way = String::from_utf8(output.expect("causeway").stdout).expect("text");
@@ -418,12 +431,16 @@ fn who_watches_sees_the_elements_of_the_driver() {
 
 #[test]
 fn a_hot_swap_exchanges_graph_and_programs_and_loses_nothing() {
+    swapped(SWITCHED);
+}
+
+pub fn swapped(graph: &str) {
     let Some(net) = Net::new() else { return };
-    let (router, flow) = switched(&net);
+    let (router, flow) = switched_by(&net, graph);
     for round in 0..6 {
         // The number of elements and outputs is another, so entries are others as well.
         let more = ["", "-> Paint(1) -> AverageCounter", "-> Paint(2)"][round % 3];
-        let graph = SWITCHED.replace("kind[0]", &format!("kind[0] {more}"));
+        let graph = graph.replace("kind[0]", &format!("kind[0] {more}"));
         router.write("hotconfig", &filled(&net, &graph)).expect("a good configuration");
         flow.wait(100);
         // AverageCounter is not there.
