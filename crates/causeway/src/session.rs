@@ -388,7 +388,10 @@ impl Session {
         let aside = self.stand_aside();
         let waits = aside.is_some() || self.driver.is_some();
         let has_ports_at = |place| self.front().is_some_and(|front| front.has_ports_at(place));
-        let (diverts, misses) = (waits && has_ports_at(Place::Xdp), has_ports_at(Place::Tcx));
+        // Part of a graph has them come up wherever they are.
+        let (at_xdp, at_tcx) = (has_ports_at(Place::Xdp), has_ports_at(Place::Tcx));
+        let diverts = waits && (at_xdp || self.driver.is_some());
+        let misses = at_tcx && self.driver.is_none();
         Ok(Watched { seen, aside, waits, diverts, misses })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::frame::Frame;
 use crate::state::{FARTHEST, Header, Mark, State};
+use crate::table::CANDIDATE;
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action, sk_buff, xdp_md};
 use causeway_engine::ir::ANNOTATIONS;
@@ -13,14 +14,28 @@ pub enum Hook {
     /// XDP, of an interface with this link-layer address.
     Xdp([u8; 6]),
     /// tcx at ingress, where a packet may be longer than what can be read of it.
-    Tcx,
+    Tcx(Above),
+}
+
+/// Who has what a program at tcx gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Above {
+    /// The kernel, which has packets as they came. The program sees none that it is not told the parts of ([`crate::Ways`]).
+    Kernel,
+    /// A graph, by a device on whose way the kernel cuts packets into their parts. Luggage is in front of them, as many bytes as
+    /// the first word of [`sk_buff::CB`] says, which is 0 when packets come.
+    Graph,
 }
 
 impl Hook {
+    pub(crate) fn is_tcx(self) -> bool {
+        matches!(self, Hook::Tcx(_))
+    }
+
     /// What leaves a packet to the kernel there, and what drops it.
     pub(crate) fn refusals(self) -> [i32; 2] {
         match self {
-            Hook::Tcx => [action::TCX_NEXT, action::TCX_DROP],
+            Hook::Tcx(_) => [action::TCX_NEXT, action::TCX_DROP],
             Hook::Xdp(_) => [action::XDP_PASS, action::XDP_DROP],
         }
     }
@@ -34,13 +49,36 @@ pub enum Action<'m> {
     /// A router forwards it: the table has asked for the redirect already ([`crate::NextHops::interfaces`]), and one has been
     /// taken from its time to live or hop limit.
     Forward,
-    /// It goes to an entry of a map of interfaces.
+    /// It goes to an entry of a map of interfaces: at tcx one of [`Outlet`]s.
     Redirect(&'m Map, u32),
     /// It goes on in a program of an array: the first, or the second if it goes up and may have been written to. What is returned
     /// without one is what is safe.
     Program(&'m Map),
     /// It goes to the entry of a map of sockets that has the number of its queue.
     Socket(&'m Map),
+}
+
+/// An interface that packets are redirected to at tcx, in a map of [`causeway_bpf::MapKind::Array`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlet {
+    /// Its index; 0 if there is none.
+    pub ifindex: u32,
+    /// Bytes of the longest frame that it takes.
+    pub longest: u32,
+}
+
+impl Outlet {
+    /// Bytes of one in the map.
+    pub const LEN: usize = 8;
+
+    /// What the map has.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Outlet::LEN] {
+        let mut bytes = [0; Outlet::LEN];
+        bytes[..4].copy_from_slice(&self.ifindex.to_ne_bytes());
+        bytes[4..].copy_from_slice(&self.longest.to_ne_bytes());
+        bytes
+    }
 }
 
 /// A place in the graph above.
@@ -173,9 +211,10 @@ impl Luggage {
     }
 }
 
-/// The state of a frame at XDP that was in `state` when it was to go out, once it is what goes out.
-pub(crate) fn as_it_goes_out(state: &State) -> State {
-    State { touched: state.touched || state.cut || state.data != 0, ..State::default() }
+/// The state of a packet that was in `state` when it was to go out, once it is what goes out.
+pub(crate) fn as_it_goes_out(hook: Hook, state: &State) -> State {
+    let touched = state.touched || state.cut || state.data != 0;
+    State { touched, cut: hook.is_tcx(), ..State::default() }
 }
 
 /// Writes what is done at an exit.
@@ -196,7 +235,7 @@ impl Leaving<'_> {
             Action::Return(verdict) => self.asm.mov(Reg::R0, verdict),
             Action::Forward => match self.hook {
                 Hook::Xdp(_) => self.asm.mov(Reg::R0, action::XDP_REDIRECT),
-                Hook::Tcx => {
+                Hook::Tcx(_) => {
                     self.sum_up();
                     self.asm.mov(Reg::R0, action::TCX_REDIRECT);
                 }
@@ -210,7 +249,7 @@ impl Leaving<'_> {
             Action::Program(map) => {
                 self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
                 let ifindex = match self.hook {
-                    Hook::Tcx => sk_buff::IFINDEX,
+                    Hook::Tcx(_) => sk_buff::IFINDEX,
                     Hook::Xdp(_) => xdp_md::INGRESS_IFINDEX,
                 };
                 // 0, which the verifier must not know: with an index that it knows the kernel writes the call into the
@@ -263,7 +302,7 @@ impl Leaving<'_> {
             let whole = self.asm.label();
             self.asm.load_slot(Size::D, Reg::R2, self.frame.end, 0);
             self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
-            if self.hook == Hook::Tcx {
+            if self.hook.is_tcx() {
                 self.asm.load(Size::W, Reg::R0, Reg::R1, sk_buff::LEN);
                 self.asm.jump_if(Cond::Eq, Reg::R2, Reg::R0, whole);
                 self.asm.mov(Reg::R3, 0);
@@ -284,38 +323,94 @@ impl Leaving<'_> {
             self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
         }
         if let Action::Redirect(map, key) = action {
+            let astray = astray.unwrap_or(refused);
+            if self.hook.is_tcx() {
+                return self.let_out(state, (map, key), astray, count);
+            }
             self.asm.map(Reg::R1, map.as_fd());
             self.asm.mov64(Reg::R2, key.into());
             self.asm.mov(Reg::R3, 0);
             self.asm.call(Helper::RedirectMap);
-            self.asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, astray.unwrap_or(refused));
+            self.asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, astray);
             count(self.asm);
             self.asm.mov(Reg::R0, action::XDP_REDIRECT);
             return self.asm.exit();
         }
         count(self.asm);
         // Nothing can be passed any more.
-        let dropped = if self.hook == Hook::Tcx { action::TCX_DROP } else { action::XDP_ABORTED };
+        let dropped = if self.hook.is_tcx() { action::TCX_DROP } else { action::XDP_ABORTED };
         self.act(action, dropped);
+    }
+
+    /// The packet of the stack goes to an [`Outlet`], if that is there and takes packets so long: nobody else looks. Else it goes
+    /// on at `astray`.
+    fn let_out(
+        &mut self,
+        state: &State,
+        (map, key): (&Map, u32),
+        astray: Label,
+        count: impl FnOnce(&mut Asm),
+    ) {
+        let place = self.frame.key;
+        self.asm.store_slot(Size::W, place, CANDIDATE, key as i32);
+        self.asm.map(Reg::R1, map.as_fd());
+        self.asm.slot_address(Reg::R2, place);
+        self.asm.alu(Alu::Add, Reg::R2, i32::from(CANDIDATE));
+        self.asm.call(Helper::MapLookup);
+        self.asm.jump_if(Cond::Eq, Reg::R0, 0, astray);
+        self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+        if state.parts.is_some() {
+            self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::GSO_SIZE);
+            self.asm.load_slot(Size::D, Reg::R2, self.frame.headers, 0);
+            self.asm.alu(Alu::Add, Reg::R1, Reg::R2);
+        } else {
+            self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::LEN);
+        }
+        self.asm.load(Size::W, Reg::R2, Reg::R0, 4);
+        self.asm.jump_if(Cond::Gt, Reg::R1, Reg::R2, astray);
+        self.asm.load(Size::W, Reg::R1, Reg::R0, 0);
+        self.asm.jump_if(Cond::Eq, Reg::R1, 0, astray);
+        self.asm.mov(Reg::R2, 0);
+        self.asm.call(Helper::Redirect);
+        self.asm.jump_if(Cond::Ne, Reg::R0, action::TCX_REDIRECT, astray);
+        count(self.asm);
+        self.asm.mov(Reg::R0, action::TCX_REDIRECT);
+        self.asm.exit();
     }
 
     /// The packet goes up with its luggage, under the number of the exit.
     pub fn up(&mut self, number: u32, luggage: &Luggage, action: Action<'_>) {
         let state = &luggage.state;
         let [passed, dropped] = self.hook.refusals();
-        let passed = if state.touched { dropped } else { passed };
-        if self.hook == Hook::Tcx {
+        let mut passed = if state.touched { dropped } else { passed };
+        if self.hook == Hook::Tcx(Above::Kernel) {
             return self.act(action, passed);
         }
         let refused = if state.touched { self.refused } else { self.without_room };
         let len = luggage.len() as i32;
         self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
-        self.asm.mov(Reg::R2, -len);
-        self.asm.call(Helper::XdpAdjustMeta);
+        match self.hook {
+            Hook::Xdp(_) => {
+                self.asm.mov(Reg::R2, -len);
+                self.asm.call(Helper::XdpAdjustMeta);
+            }
+            Hook::Tcx(_) => {
+                self.asm.store(Size::W, Reg::R1, sk_buff::CB, len);
+                self.asm.mov(Reg::R2, len);
+                self.asm.mov(Reg::R3, 0);
+                self.asm.call(Helper::SkbChangeHead);
+                // The kernel must not have it with what is in front of it.
+                passed = dropped;
+            }
+        }
         self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
         self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
-        self.asm.load(Size::W, Reg::R2, Reg::R1, xdp_md::DATA_META);
-        self.asm.load(Size::W, Reg::R3, Reg::R1, xdp_md::DATA);
+        let [front, end] = match self.hook {
+            Hook::Xdp(_) => [xdp_md::DATA_META, xdp_md::DATA],
+            Hook::Tcx(_) => [sk_buff::DATA, sk_buff::DATA_END],
+        };
+        self.asm.load(Size::W, Reg::R2, Reg::R1, front);
+        self.asm.load(Size::W, Reg::R3, Reg::R1, end);
         self.asm.xdp_require(Reg::R2, Reg::R3, len, Reg::R0, refused);
         let head = len as i16 - HEAD;
         self.asm.store(Size::W, Reg::R2, head, number as i32);

@@ -1,6 +1,6 @@
 //! The stack of a compiled graph, and what is done before the first element.
 
-use crate::state::{Header, State};
+use crate::state::{Header, Ip, State};
 use crate::table;
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, Slot, sk_buff};
@@ -23,6 +23,9 @@ pub(crate) struct Frame {
     /// A key that is looked up, and with one of two words what is found of it; or a number of bytes.
     pub key: Slot,
     pub annotations: Slot,
+    /// Of a super-packet how many parts it has, and how many bytes of headers each.
+    pub parts: Slot,
+    pub headers: Slot,
     spills: Vec<Slot>,
 }
 
@@ -37,6 +40,8 @@ impl Frame {
             marks: std::array::from_fn(|_| asm.slot(8)),
             key: asm.slot(table::KEY),
             annotations: asm.slot(ANNOTATIONS as i16),
+            parts: asm.slot(8),
+            headers: asm.slot(8),
             spills: (0..spills.min(SPILLS)).map(|_| asm.slot(8)).collect(),
         }
     }
@@ -111,6 +116,102 @@ pub(crate) fn enter_tcx(asm: &mut Asm, frame: &Frame, needs: &Needs) {
         asm.store_slot(Size::D, frame.packet_type, 0, Reg::R0);
     }
     enter(asm, frame, needs);
+}
+
+/// Of packets of the stack, sifts what is not what a frame of the same bytes would be. Super-packets go on at the label of their
+/// version, if they are as [`crate::parts`] has them, and others at `up`; so do those with a sum over them that a device has
+/// made, if programs write to packets.
+pub(crate) fn sift(asm: &mut Asm, frame: &Frame, needs: &Needs, up: Label, whole: [(Ip, Label); 2]) {
+    let one = asm.label();
+    if needs.writes {
+        // The sum as it is, or an error if there is none.
+        asm.load_slot(Size::D, Reg::R1, frame.context, 0);
+        asm.mov(Reg::R2, 0);
+        asm.call(Helper::CsumUpdate);
+        asm.jump_if(Cond::Sge, Reg::R0, 0, up);
+    }
+    asm.load_slot(Size::D, Reg::R1, frame.context, 0);
+    asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::GSO_SIZE);
+    asm.jump_if(Cond::Eq, Reg::R1, 0, one);
+    asm.xdp_require(DATA, DATA_END, Ip::V4.headers(), Reg::R0, up);
+    asm.load(Size::H, Reg::R0, DATA, 12);
+    asm.to_be(Reg::R0, 16);
+    for (ip, label) in whole {
+        let other = asm.label();
+        asm.jump_if(Cond::Ne, Reg::R0, ip.ethertype(), other);
+        if ip == Ip::V6 {
+            asm.xdp_require(DATA, DATA_END, ip.headers(), Reg::R0, up);
+        }
+        header(asm, frame, ip, up);
+        // The data offset of TCP, in units of four octets (RFC 9293, section 3.1).
+        asm.load(Size::B, Reg::R0, DATA, (ip.headers() - 8) as i16);
+        asm.alu(Alu::Rsh, Reg::R0, 4);
+        asm.alu(Alu::Lsh, Reg::R0, 2);
+        asm.alu(Alu::Add, Reg::R0, ip.headers() - 20);
+        asm.store_slot(Size::D, frame.headers, 0, Reg::R0);
+        asm.load_slot(Size::D, Reg::R2, frame.end, 0);
+        asm.jump_if(Cond::Le, Reg::R2, Reg::R0, up);
+        asm.alu(Alu::Sub, Reg::R2, Reg::R0);
+        asm.alu(Alu::Add, Reg::R2, Reg::R1);
+        asm.alu(Alu::Sub, Reg::R2, 1);
+        asm.alu(Alu::Div, Reg::R2, Reg::R1);
+        asm.store_slot(Size::D, frame.parts, 0, Reg::R2);
+        asm.jump(label);
+        asm.bind(other);
+    }
+    asm.jump(up);
+    asm.bind(one);
+}
+
+/// Goes on at `up` unless the header is one of TCP's packets without options, its length is the packet's, and its sum right.
+fn header(asm: &mut Asm, frame: &Frame, ip: Ip, up: Label) {
+    const TCP: i32 = 6;
+    let ((length, less), protocol) = (ip.length(), if ip == Ip::V4 { 23 } else { 20 });
+    asm.load(Size::B, Reg::R0, DATA, protocol);
+    asm.jump_if(Cond::Ne, Reg::R0, TCP, up);
+    asm.load(Size::H, Reg::R0, DATA, length as i16);
+    asm.to_be(Reg::R0, 16);
+    asm.alu(Alu::Add, Reg::R0, less as i32);
+    asm.load_slot(Size::D, Reg::R2, frame.end, 0);
+    asm.jump_if(Cond::Ne, Reg::R0, Reg::R2, up);
+    if ip == Ip::V6 {
+        return;
+    }
+    asm.load(Size::B, Reg::R0, DATA, 14);
+    asm.jump_if(Cond::Ne, Reg::R0, 0x45, up);
+    // No fragment.
+    asm.load(Size::H, Reg::R0, DATA, 20);
+    asm.to_be(Reg::R0, 16);
+    asm.jump_if(Cond::Set, Reg::R0, 0x3fff, up);
+    asm.mov(Reg::R0, 0);
+    for word in (14..34).step_by(4) {
+        asm.load(Size::W, Reg::R2, DATA, word);
+        asm.alu(Alu::Add, Reg::R0, Reg::R2);
+    }
+    // Five words of 32 bits: none is left above 16 bits.
+    for (bits, mask) in [(32, -1), (16, 0xffff), (16, 0xffff), (16, 0xffff)] {
+        asm.mov(Reg::R2, Reg::R0);
+        asm.alu(Alu::Rsh, Reg::R2, bits);
+        // Operations of 32 bits clear what is above.
+        asm.alu32(Alu::And, Reg::R0, mask);
+        asm.alu(Alu::Add, Reg::R0, Reg::R2);
+    }
+    asm.jump_if(Cond::Ne, Reg::R0, 0xffff, up);
+}
+
+/// Of a super-packet, R0 was to be counted for one packet, or if `less` says so the length of the frame less that was: it becomes
+/// what is counted for its parts. Destroys R1 and R2.
+pub(crate) fn of_parts(asm: &mut Asm, frame: &Frame, less: Option<i64>) {
+    asm.load_slot(Size::D, Reg::R1, frame.parts, 0);
+    let Some(less) = less else {
+        return asm.alu(Alu::Mul, Reg::R0, Reg::R1);
+    };
+    // Each part but the first has headers besides.
+    asm.load_slot(Size::D, Reg::R2, frame.headers, 0);
+    asm.alu(Alu::Sub, Reg::R2, less as i32);
+    asm.alu(Alu::Sub, Reg::R1, 1);
+    asm.alu(Alu::Mul, Reg::R1, Reg::R2);
+    asm.alu(Alu::Add, Reg::R0, Reg::R1);
 }
 
 fn enter(asm: &mut Asm, frame: &Frame, needs: &Needs) {

@@ -8,6 +8,7 @@
 //! | [`split()`] | which part of a graph in a file that is |
 //! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
 //! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
+//! | `parts` | what may be done at tcx to packets that are to be cut into others |
 //! | `registers`, `write` | where registers are kept, and what an operation becomes |
 //! | [`Table`] | lookups: the memory of a routing table, members of groups, words, or a hash table |
 //! | [`Hops`] | what a routing table's entries lead to, each in one piece |
@@ -37,6 +38,7 @@ mod frame;
 mod graph;
 mod hops;
 mod load;
+mod parts;
 mod registers;
 mod split;
 mod state;
@@ -47,7 +49,7 @@ mod write;
 pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
-pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
+pub use exit::{Above, Action, Arrival, Exit, Hook, Luggage, Outlet, Place};
 pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};
 pub use split::{Known, Split, split};

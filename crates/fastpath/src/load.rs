@@ -13,7 +13,7 @@ impl Compiled {
         self.load_as(
             match hook {
                 Hook::Xdp(_) => ProgramKind::Xdp,
-                Hook::Tcx => ProgramKind::SchedCls,
+                Hook::Tcx(_) => ProgramKind::SchedCls,
             },
             name,
         )

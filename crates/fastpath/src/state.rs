@@ -41,6 +41,15 @@ pub(crate) struct State {
     pub touched: bool,
     /// Bytes that were put in front of the frame as it came.
     pub grown: i32,
+    /// Whether it is a super-packet, of TCP over this version ([`crate::parts`]).
+    pub parts: Option<Ip>,
+}
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Ip {
+    V4,
+    V6,
 }
 
 impl State {

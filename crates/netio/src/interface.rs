@@ -23,6 +23,8 @@ pub struct Interface {
     pub index: u32,
     /// Ethernet address.
     pub mac: [u8; 6],
+    /// Whether its packets have Ethernet headers.
+    pub ethernet: bool,
     /// Largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
     /// Receive queues.
@@ -151,8 +153,9 @@ impl Interface {
         let mtu = unsafe { ifr.ifr_ifru.ifru_mtu } as u32;
         ioctl(&fd, libc::SIOCGIFHWADDR as _, &mut ifr).map_err(missing)?;
         // SAFETY: as above.
-        let address = unsafe { ifr.ifr_ifru.ifru_hwaddr.sa_data };
-        let mac = std::array::from_fn(|i| address[i] as u8);
+        let address = unsafe { ifr.ifr_ifru.ifru_hwaddr };
+        let mac = std::array::from_fn(|i| address.sa_data[i] as u8);
+        let ethernet = [libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&address.sa_family);
         ioctl(&fd, libc::SIOCGIFFLAGS as _, &mut ifr).map_err(missing)?;
         // SAFETY: as above.
         let up = unsafe { ifr.ifr_ifru.ifru_flags } & libc::IFF_UP as libc::c_short != 0;
@@ -163,7 +166,7 @@ impl Interface {
             Err(_) => 1,
         };
         let (driver, bus) = DriverInfo::ask(&fd, name);
-        Ok(Interface { name: name.to_owned(), index, mac, mtu, queues, up, driver, bus })
+        Ok(Interface { name: name.to_owned(), index, mac, ethernet, mtu, queues, up, driver, bus })
     }
 
     /// Whether there is no hardware behind the interface: a veth, TAP, tunnel, bridge. Some of their drivers name a bus.
@@ -228,6 +231,14 @@ pub(crate) fn set_flags(name: &str, more: i32) -> Result<()> {
     let flags = unsafe { ifr.ifr_ifru.ifru_flags };
     ifr.ifr_ifru.ifru_flags = flags | more as libc::c_short;
     ioctl(&fd, libc::SIOCSIFFLAGS as _, &mut ifr).map_err(failed)
+}
+
+/// Has so many packets wait in each queue of `name` at most.
+pub(crate) fn set_queue_length(name: &str, length: u32) -> Result<()> {
+    let mut ifr = request(name)?;
+    ifr.ifr_ifru.ifru_metric = i32::try_from(length).unwrap_or(i32::MAX);
+    ioctl(&control()?, libc::SIOCSIFTXQLEN as _, &mut ifr)
+        .map_err(|e| Error::system(format!("set the queue length of {name}"), e))
 }
 
 /// Gives `name` the IPv4 `address` with a prefix of `len` bits (at most 32), replacing the one it has.

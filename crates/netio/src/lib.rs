@@ -46,6 +46,7 @@ pub mod memory;
 mod netlink;
 pub mod offload;
 pub mod opener;
+mod parcel;
 pub mod pcap;
 pub mod port;
 pub mod punt;

@@ -79,9 +79,9 @@ static OWN: &[Own] = &[
     },
     Own {
         names: &["tcx"],
-        needs: "a router that forwards in the driver",
+        needs: INTERFACE,
         queues: |_| usize::MAX,
-        open: |request| tcx::open(request.name, request.queues, &(request.front)()?),
+        open: |request| tcx::open(request.name, request.queues, request.promiscuous, &(request.front)()?),
     },
     Own {
         // Packet libraries of other names do the same here.

@@ -4,8 +4,9 @@
 //! kernel offers no way around. The interface goes with the port.
 
 use crate::completion::{Completion, Completions};
-use crate::interface::{Interface, set_flags, set_up};
+use crate::interface::{Interface, set_flags, set_queue_length, set_up};
 use crate::link::LinkEvents;
+use crate::parcel;
 use crate::port::{Capabilities, Port, Queue, Rx, Tx};
 use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
@@ -24,6 +25,9 @@ pub enum Kind {
     /// IPv4 and IPv6 packets without a link-layer header.
     Tun,
 }
+
+/// Packets that wait in each queue of a TAP for parcels, at most.
+const QUEUE: u32 = 4_096;
 
 /// The numbers of a receiving half.
 mod rx {
@@ -46,6 +50,8 @@ mod tx {
 #[derive(Debug)]
 struct TapRx {
     file: Arc<File>,
+    /// Whether what is read are [parcels](crate::parcel).
+    parcels: bool,
     /// A packet read to find out whether one waits.
     ahead: Option<Packet>,
     counts: Arc<Tally<4>>,
@@ -59,6 +65,10 @@ struct TapTx {
 }
 
 impl TapRx {
+    fn new(file: Arc<File>, parcels: bool) -> TapRx {
+        TapRx { file, parcels, ahead: None, counts: Tally::new(rx::NAMES) }
+    }
+
     fn read(&mut self) -> Option<Packet> {
         let Some(mut packet) = Packet::new() else {
             self.counts.add(rx::POOL_EMPTY, 1);
@@ -69,8 +79,13 @@ impl TapRx {
         match (&*self.file).read(buffer) {
             Ok(n) => {
                 packet.truncate(n);
+                // What fills the room may have been longer; others may write to a TAP what is no parcel.
+                if self.parcels && (n == room || !parcel::unwrap(&mut packet)) {
+                    self.counts.add(rx::ERRORS, 1);
+                    return None;
+                }
                 self.counts.add(rx::PACKETS, 1);
-                self.counts.add(rx::BYTES, n as u64);
+                self.counts.add(rx::BYTES, packet.len() as u64);
                 Some(packet)
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => None,
@@ -149,17 +164,22 @@ impl Tx for TapTx {
 /// # Errors
 /// Missing privileges, no `/dev/net/tun`, the name in use by another process or another kind of interface.
 pub fn open(name: &str, kind: Kind, queues: usize) -> Result<Port> {
+    let (files, name) = make_all(name, kind, queues)?;
+    finish(files, &name, kind)
+}
+
+fn make_all(name: &str, kind: Kind, queues: usize) -> Result<(Vec<File>, String)> {
     if queues <= 1 {
         let (file, name) = make(name, kind, 0)?;
-        return finish(vec![file], &name, kind);
+        return Ok((vec![file], name));
     }
     let (first, name) = match make(name, kind, libc::IFF_MULTI_QUEUE) {
-        Err(e) if e.errno() == Some(libc::EINVAL) => return open(name, kind, 1),
+        Err(e) if e.errno() == Some(libc::EINVAL) => return make_all(name, kind, 1),
         first => first?,
     };
     let more = (1..queues).map(|_| Ok(make(&name, kind, libc::IFF_MULTI_QUEUE)?.0));
     let files = std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?;
-    finish(files, &name, kind)
+    Ok((files, name))
 }
 
 /// Makes a TAP that gets no address and is no neighbour of anybody: for what the kernel should think of as a wire. A
@@ -169,10 +189,31 @@ pub fn open(name: &str, kind: Kind, queues: usize) -> Result<Port> {
 /// As [`open`].
 pub fn open_bare(name: &str) -> Result<Port> {
     let (file, name) = make(name, Kind::Tap, 0)?;
-    // Before it is set up, or it gets a link-local address (RFC 4862 §5.3). A kernel without IPv6 has no such file.
-    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
-    set_flags(&name, libc::IFF_NOARP)?;
+    silence(&name)?;
     finish(vec![file], &name, Kind::Tap)
+}
+
+/// Makes such a TAP with so many queues, and returns its index and what receives of each queue, which are the frames of
+/// [parcels](crate::parcel).
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_above(name: &str, queues: usize) -> Result<(Interface, Vec<Box<dyn Rx>>)> {
+    let (files, name) = make_all(name, Kind::Tap, queues)?;
+    silence(&name)?;
+    // A super-packet becomes as many as it has parts at once.
+    set_queue_length(&name, QUEUE)?;
+    set_up(&name)?;
+    let receiver = |file| -> Box<dyn Rx> { Box::new(TapRx::new(Arc::new(file), true)) };
+    Ok((Interface::open(&name)?, files.into_iter().map(receiver).collect()))
+}
+
+/// Has the kernel send nothing of its own there. To be called before the interface is set up, or it gets a link-local address
+/// (RFC 4862 §5.3).
+fn silence(name: &str) -> Result<()> {
+    // A kernel without IPv6 has no such file.
+    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
+    set_flags(name, libc::IFF_NOARP)
 }
 
 fn make(name: &str, kind: Kind, more: i32) -> Result<(File, String)> {
@@ -211,7 +252,7 @@ fn finish(files: Vec<File>, name: &str, kind: Kind) -> Result<Port> {
 
 fn queue(file: File) -> Queue {
     let file = Arc::new(file);
-    let rx = TapRx { file: file.clone(), ahead: None, counts: Tally::new(rx::NAMES) };
+    let rx = TapRx::new(file.clone(), false);
     let tx = TapTx { file, completions: Completions::default(), counts: Tally::new(tx::NAMES) };
     Queue { rx: Box::new(rx), tx: Box::new(tx) }
 }

@@ -1,7 +1,7 @@
 //! The part of any graph that runs in the driver (`causeway run FILE --driver`).
 //!
-//! Behind each FromDevice on AF_XDP the elements that say what they do are compiled to a program, as far as [`part`] has
-//! it; the program runs where frames arrive ([`port`]). What is cut off goes up with luggage, which the FromDevice unpacks
+//! Behind each FromDevice on AF_XDP or at tcx the elements that say what they do are compiled to a program, as far as [`part`]
+//! has it; the program runs where frames arrive, or packets of the stack ([`port`]). What is cut off goes up with luggage, which the FromDevice unpacks
 //! ([`known`]): it has further outputs for that, an entry for each input that packets may go up to. Entries are put into
 //! the plan before it runs ([`Driver::enter`]); no handler shows their edges.
 //!
@@ -25,17 +25,22 @@ use anyhow::{Context, Result};
 use causeway_bpf::GracePeriod;
 use causeway_elements::devices::{FRONT, GIVEN_UP, GivenUp, OpenPorts, interface};
 use causeway_engine::{Library, NoAnswer, Persistent, Plan, PlanElement, Router};
+use causeway_fastpath::Outlet;
 use causeway_netio::features::FeatureQuery;
-use causeway_netio::front::{Front, Take, monotonic_ns};
+use causeway_netio::front::{self, Front, Take, monotonic_ns};
+use causeway_netio::interface::Interface;
 use part::Part;
 use port::Port;
 use routes::{Copies, Texts};
 use slots::Slots;
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use tallies::Owed;
 
 /// More than the exits that a program may have.
 const NUMBERS: u32 = 1 << 16;
+/// Octets of an Ethernet header, which an MTU does not count.
+const ETHERNET: u32 = 14;
 /// After how long without a round a worker counts as stuck: it is not asked any more, so that others are answered meanwhile.
 const STUCK_NS: u64 = 2_000_000_000;
 
@@ -47,8 +52,8 @@ struct Means {
     given_up: Arc<GivenUp>,
     features: FeatureQuery,
     grace: GracePeriod,
-    /// Where packets are redirected to.
-    slots: Arc<Slots>,
+    /// Where packets are redirected to, by programs at XDP and at tcx.
+    slots: [Arc<Slots>; 2],
     /// Copies of routing tables.
     copies: Copies,
     /// What elements have still to count.
@@ -60,19 +65,34 @@ struct Means {
 }
 
 impl Means {
-    /// The place of a ToDevice's interface, if packets can be redirected to it now.
-    fn slot(&mut self, device: &PlanElement) -> Option<u32> {
+    /// The interfaces that programs at a place redirect to.
+    fn slots(&self, place: front::Place) -> &Slots {
+        &self.slots[usize::from(place == front::Place::Tcx)]
+    }
+
+    /// The place of a ToDevice's interface, if programs there can redirect packets to it now.
+    fn slot(&mut self, of: front::Place, device: &PlanElement) -> Option<u32> {
         let name = interface(&device.config)?;
-        let takes =
-            |ifindex: &u32| self.features.get(*ifindex).is_ok_and(|features| features.redirect_target());
-        match self.ports.way_out(&name).filter(takes) {
-            // It may go down meanwhile, and whoever closes its place may have come before.
-            Some(ifindex) => {
-                self.slots.open_while(&name, ifindex, || self.ports.way_out(&name) == Some(ifindex))
+        let Some(to) = self.ports.way_out(&name).and_then(|ifindex| self.outlet(of, &name, ifindex)) else {
+            self.slots(of).close(&name);
+            return None;
+        };
+        // It may go down meanwhile, and whoever closes its place may have come before.
+        self.slots(of).open_while(&name, to, || self.ports.way_out(&name) == Some(to.ifindex))
+    }
+
+    /// What programs at a place redirect to, if they can.
+    fn outlet(&self, of: front::Place, name: &str, ifindex: u32) -> Option<Outlet> {
+        match of {
+            front::Place::Xdp => {
+                let takes = self.features.get(ifindex).is_ok_and(|features| features.redirect_target());
+                // The kernel looks itself.
+                takes.then_some(Outlet { ifindex, longest: u32::MAX })
             }
-            None => {
-                self.slots.close(&name);
-                None
+            front::Place::Tcx => {
+                let interface = Interface::open(name).ok()?;
+                let longest = interface.mtu.saturating_add(ETHERNET);
+                (interface.ethernet && interface.index == ifindex).then_some(Outlet { ifindex, longest })
             }
         }
     }
@@ -112,13 +132,13 @@ impl Driver {
             log::warn!(code = "driver"; "what is lost behind the driver's programs is not counted: {error}");
         }
         let given_up = Arc::new(GivenUp::default());
-        let slots = Arc::new(Slots::new()?);
+        let slots = [Arc::new(Slots::new(front::Place::Xdp)?), Arc::new(Slots::new(front::Place::Tcx)?)];
         let grace = GracePeriod::new()?;
         let metadata = metadata::allowed()?;
         // From here on nothing fails: without a driver the graph runs as if none had been asked for.
         let ways = slots.clone();
         // At once: what the kernel redirects to an interface that is down is lost.
-        ports.on_down(move |ifindex| ways.close_interface(ifindex));
+        ports.on_down(move |ifindex| ways.iter().for_each(|ways| ways.close_interface(ifindex)));
         let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
         values.insert(FRONT.to_owned(), front.clone());
         values.insert(GIVEN_UP.to_owned(), given_up.clone());
@@ -162,7 +182,7 @@ impl Driver {
         if sources.starts().next().is_none() {
             log::info!(code = "driver"; "nothing runs in the driver: the configuration has no FromDevice");
         }
-        self.means.slots.clear();
+        self.means.slots.iter().for_each(|slots| slots.clear());
         for (start, _) in sources.starts() {
             let element = &plan.elements[start];
             match interface(&element.config) {
@@ -226,7 +246,9 @@ impl Driver {
             (false, false) => {}
         }
         let devices = plan.elements.iter().filter(|element| element.class == "ToDevice");
-        let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
+        let places: BTreeSet<_> = self.ports.iter().map(|port| port.place(&self.means)).collect();
+        let mut ways = devices.flat_map(|device| places.iter().map(move |&place| (place, device)));
+        let slots = ways.by_ref().map(|(place, device)| self.means.slot(place, device)).collect::<Vec<_>>();
         let due = self.due || self.ports.iter().any(Port::is_due);
         if due || (written, &slots) != (self.written, &self.slots) {
             (self.written, self.slots) = (written, slots);

@@ -12,7 +12,9 @@ use anyhow::{Context, Result, bail};
 use causeway_bpf::{Program, ProgramKind, action};
 use causeway_elements::devices::Entry;
 use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
-use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
+use causeway_fastpath::{
+    Above, Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile,
+};
 use causeway_netio::front::{self, monotonic_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -37,6 +39,7 @@ pub struct Port {
 /// A program at its place.
 struct Running {
     ifindex: u32,
+    place: front::Place,
     tallies: Tallies,
     /// What it reads.
     _tables: BTreeMap<usize, Arc<Copied>>,
@@ -54,7 +57,7 @@ struct Wanted<'a> {
     /// The ToDevices that the driver can send by, and where their interfaces are in the map.
     devices: BTreeMap<usize, u32>,
     ifindex: u32,
-    mac: [u8; 6],
+    hook: Hook,
 }
 
 impl Port {
@@ -66,6 +69,12 @@ impl Port {
     /// Whether it is the port of this interface.
     pub fn is_at(&self, interface: &str) -> bool {
         self.interface == interface
+    }
+
+    /// Where its program is, if it has one.
+    pub fn place(&self, means: &Means) -> front::Place {
+        let port = means.ports.interface(&self.interface);
+        port.and_then(|(ifindex, _)| means.front.place_of(ifindex)).unwrap_or(front::Place::Xdp)
     }
 
     /// Has the program be what the elements say now.
@@ -88,7 +97,11 @@ impl Port {
             self.forget(means);
             return Ok(());
         }
-        let wanted = self.wanted(means, &library, (router, plan), texts, (ifindex, mac))?;
+        let hook = match self.place(means) {
+            front::Place::Xdp => Hook::Xdp(mac),
+            front::Place::Tcx => Hook::Tcx(Above::Graph),
+        };
+        let wanted = self.wanted(means, &library, (router, plan), texts, (ifindex, hook))?;
         let made_of = wanted.made_of();
         if made_of != self.made_of {
             self.again = Again::default();
@@ -134,7 +147,7 @@ impl Port {
         library: &'a causeway_engine::Library,
         (router, plan): (&Router, &'a Plan),
         texts: &mut Texts,
-        (ifindex, mac): (u32, [u8; 6]),
+        (ifindex, hook): (u32, Hook),
     ) -> Result<Wanted<'a>, NoAnswer> {
         let lower = |element: &causeway_engine::PlanElement| match is_asked(library, &element.class) {
             true => router.lower(&element.name),
@@ -145,7 +158,7 @@ impl Port {
         let mut devices = BTreeMap::new();
         for element in (0..plan.elements.len()).filter(|&element| plan.elements[element].class == "ToDevice")
         {
-            if let Some(slot) = means.slot(&plan.elements[element]) {
+            if let Some(slot) = means.slot(self.place(means), &plan.elements[element]) {
                 devices.insert(element, slot);
             }
         }
@@ -169,7 +182,7 @@ impl Port {
         };
         let few = split.elements.iter().copied().filter(looks_up).collect();
         tables.retain(|element, _| split.elements.contains(element));
-        Ok(Wanted { part, split, tables, few, devices, ifindex, mac })
+        Ok(Wanted { part, split, tables, few, devices, ifindex, hook })
     }
 
     /// Builds the program, and puts it in the place of the one that runs.
@@ -194,31 +207,41 @@ impl Port {
                 vec![tables.get(&element).map(|copy| copy.table()).or(few.get(&element).map(Few::table))]
             },
         );
-        let drop = Action::Return(action::XDP_DROP);
-        let action = |device| {
-            wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(means.slots.map(), slot))
+        let (place, drop, kind) = match wanted.hook {
+            Hook::Xdp(_) => (front::Place::Xdp, action::XDP_DROP, ProgramKind::XdpFragments),
+            Hook::Tcx(_) => (front::Place::Tcx, action::TCX_DROP, ProgramKind::SchedCls),
         };
+        let way = |&slot| Action::Redirect(means.slots(place).map(), slot);
+        let action = |device| wanted.devices.get(&device).map_or(Action::Return(drop), way);
         let actions: Vec<Action<'_>> = (0..plan.elements.len()).map(action).collect();
         let first = means.first_number();
         let options = Options {
-            hook: Hook::Xdp(wanted.mac),
+            hook: wanted.hook,
             ports: &actions,
-            up: Action::Program(means.front.takers(front::Place::Xdp)?),
+            up: Action::Program(means.front.takers(place)?),
             anew: None,
             doubted: None,
-            without_room: Some(Action::Program(means.front.roomless()?)),
+            without_room: Some(Action::Program(means.front.roomless(place)?)),
             counters: &counters,
             edges: true,
             first_number: first,
         };
         let compiled = compile(&graph, &options)?;
-        if let Some(why) = metadata::obstacle(&compiled, means.metadata) {
+        if let Some(why) =
+            metadata::obstacle(&compiled, means.metadata).filter(|_| place == front::Place::Xdp)
+        {
             bail!(why);
         }
         for (node, why) in &compiled.left {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
         }
-        let program = Arc::new(compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?);
+        for (node, why) in &compiled.parted {
+            log::info!(
+                code = "driver";
+                "{}: super-packets go up at {}, and come in parts: {why}", self.interface, graph.nodes[*node].name
+            );
+        }
+        let program = Arc::new(compiled.load_as(kind, "causeway_graph")?);
         means.next_number = first + compiled.exits.len() as u32;
         let of = Of { router, library: &means.library, plan, split: &wanted.split };
         let tallies = Tallies::new(counters, &graph, &compiled, &of);
@@ -229,11 +252,11 @@ impl Port {
         // Before there are packets that bring it.
         means.given_up.set(&self.interface, Some(Arc::new(self.known.clone())));
         std::mem::drop(graph);
-        self.place(means, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
+        self.put(means, program, Running { ifindex: wanted.ifindex, place, tallies, _tables: tables, few })
     }
 
-    fn place(&mut self, means: &mut Means, program: Arc<Program>, running: Running) -> Result<()> {
-        means.front.set_graph(front::Place::Xdp, running.ifindex, Some(program))?;
+    fn put(&mut self, means: &mut Means, program: Arc<Program>, running: Running) -> Result<()> {
+        means.front.set_graph(running.place, running.ifindex, Some(program))?;
         let before = self.running.replace(running);
         if let Some(before) = before {
             self.end(means, before);
@@ -244,7 +267,7 @@ impl Port {
     /// Takes the program away: packets go up as they come.
     pub fn remove(&mut self, means: &mut Means) {
         let Some(running) = self.running.take() else { return };
-        if let Err(error) = means.front.set_graph(front::Place::Xdp, running.ifindex, None) {
+        if let Err(error) = means.front.set_graph(running.place, running.ifindex, None) {
             log::warn!(code = "driver"; "{}: its program cannot be removed: {error}", self.interface);
         }
         self.end(means, running);
@@ -284,7 +307,7 @@ impl Port {
 impl Wanted<'_> {
     /// All that makes the program what it is, as a text.
     fn made_of(&self) -> String {
-        let mut text = format!("{} {:?} {:?} {:?}", self.ifindex, self.mac, self.devices, self.split);
+        let mut text = format!("{} {:?} {:?} {:?}", self.ifindex, self.hook, self.devices, self.split);
         for &element in &self.split.elements {
             let _ = write!(text, "{:?}{:?}", self.part.program(element), self.tables.get(&element));
         }

@@ -34,6 +34,7 @@ mod run_driver;
 mod run_driver_changes;
 mod run_driver_watched;
 mod run_driver_ways;
+mod run_tcx;
 mod running;
 mod service_manager;
 mod settings;

@@ -148,7 +148,12 @@ fn passes(
     (Result { frames, counters, edges }, above)
 }
 
-/// The same with the driver and without; at most `above` frames come up with it, and all without.
+/// A graph whose packets come in at tcx.
+pub fn at_tcx(graph: &str) -> String {
+    graph.replace("FromDevice(ra)", "FromDevice(ra, METHOD TCX)")
+}
+
+/// The same with the driver, at XDP and at tcx, and without; at most `above` frames come up with it, and all without.
 fn same(
     graph: &str,
     datagrams: impl Fn() -> Vec<Datagram>,
@@ -158,17 +163,19 @@ fn same(
     let net = Net::new()?;
     let (without, came) = passes(&net, graph, false, datagrams(), &all);
     assert!(came >= datagrams().len() as u64, "{came}");
-    let (with, came) = passes(&net, graph, true, datagrams(), &all);
-    assert_eq!(with.counters, without.counters);
-    assert_eq!(with.edges, without.edges);
-    assert_eq!(with.frames.len(), without.frames.len());
-    assert!(
-        with.frames == without.frames,
-        "{:02x?}",
-        with.frames.iter().zip(&without.frames).find(|(a, b)| a != b)
-    );
-    assert!(came <= above + 50, "{came} of {} came up", datagrams().len());
-    Some(with)
+    for graph in [graph.to_owned(), at_tcx(graph)] {
+        let (with, came) = passes(&net, &graph, true, datagrams(), &all);
+        assert_eq!(with.counters, without.counters);
+        assert_eq!(with.edges, without.edges);
+        assert_eq!(with.frames.len(), without.frames.len());
+        assert!(
+            with.frames == without.frames,
+            "{:02x?}",
+            with.frames.iter().zip(&without.frames).find(|(a, b)| a != b)
+        );
+        assert!(came <= above + 50, "{came} of {} came up", datagrams().len());
+    }
+    Some(without)
 }
 
 /// Datagrams to ports from 5000 on.
@@ -324,7 +331,7 @@ pub const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, 
 
 /// Waits until packets go on that do not come up.
 pub fn in_driver(router: &Router) {
-    let above = || router.counted("", |name| name == "port.xdp_taken");
+    let above = || router.counted("", |name| matches!(name, "port.xdp_taken" | "port.tcx_taken"));
     wait_for("the driver", || {
         let before = (above(), router.number("out.count"));
         std::thread::sleep(Duration::from_millis(100));
@@ -334,8 +341,13 @@ pub fn in_driver(router: &Router) {
 
 /// A router of [`SWITCHED`] and a flow that goes through its driver.
 pub fn switched(net: &Net) -> (Router, Flow) {
+    switched_by(net, SWITCHED)
+}
+
+/// The same of another graph, with the same elements.
+pub fn switched_by(net: &Net, graph: &str) -> (Router, Flow) {
     settle(net);
-    let router = Configuration::new(net, SWITCHED).run(net, true);
+    let router = Configuration::new(net, graph).run(net, true);
     let flow = Flow::start(net);
     in_driver(&router);
     (router, flow)
@@ -365,8 +377,12 @@ fn neighbours_that_answered_are_known_in_the_driver() {
 
 #[test]
 fn what_is_written_counts_in_the_driver_when_it_is_answered() {
+    written(SWITCHED);
+}
+
+pub fn written(graph: &str) {
     let Some(net) = Net::new() else { return };
-    let (router, flow) = switched(&net);
+    let (router, flow) = switched_by(&net, graph);
     for round in 0..3 {
         router.write("sw.switch", "1").expect("written");
         let before = router.number("out.count");
@@ -388,8 +404,12 @@ fn what_is_written_counts_in_the_driver_when_it_is_answered() {
 
 #[test]
 fn who_watches_sees_the_elements_of_the_driver() {
+    watched(SWITCHED);
+}
+
+pub fn watched(graph: &str) {
     let Some(net) = Net::new() else { return };
-    let (router, flow) = switched(&net);
+    let (router, flow) = switched_by(&net, graph);
     let socket = router.socket.display().to_string();
     let output = Command::new(CAUSEWAY).args(["trace", "--socket", &socket, "--filter", "udp"]).output();
     let way = String::from_utf8(output.expect("causeway").stdout).expect("text");
@@ -411,12 +431,16 @@ fn who_watches_sees_the_elements_of_the_driver() {
 
 #[test]
 fn a_hot_swap_exchanges_graph_and_programs_and_loses_nothing() {
+    swapped(SWITCHED);
+}
+
+pub fn swapped(graph: &str) {
     let Some(net) = Net::new() else { return };
-    let (router, flow) = switched(&net);
+    let (router, flow) = switched_by(&net, graph);
     for round in 0..6 {
         // The number of elements and outputs is another, so entries are others as well.
         let more = ["", "-> Paint(1) -> AverageCounter", "-> Paint(2)"][round % 3];
-        let graph = SWITCHED.replace("kind[0]", &format!("kind[0] {more}"));
+        let graph = graph.replace("kind[0]", &format!("kind[0] {more}"));
         router.write("hotconfig", &filled(&net, &graph)).expect("a good configuration");
         flow.wait(100);
         // AverageCounter is not there.

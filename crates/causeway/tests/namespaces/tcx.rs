@@ -63,7 +63,7 @@ fn the_kernel_forwards_when_the_router_is_stopped() {
 }
 
 /// Programs where packets come in by an interface of the router.
-fn programs(net: &Net, device: &str) -> usize {
+pub fn programs(net: &Net, device: &str) -> usize {
     let index = net.inside("r", "cat", &format!("/sys/class/net/{device}/ifindex"));
     let index = index.trim().parse().expect("a number");
     net.spawn("r", move || tcx_programs(index, TcxSide::Ingress).expect("asked").len()).join().expect("asked")

@@ -30,8 +30,9 @@ pub(crate) static SPEC: Spec = Spec {
           annotation says whether a frame was for this host. By default it receives over AF_XDP, in the driver and \
           without copies where these can be had; `mode` says what was got and why. All frames come to the graph \
           then and the kernel sees none, so the graph must answer ARP itself; with METHOD TRANSIT only those come \
-          that are surely in transit, and the kernel keeps the rest; with METHOD TCX, which `causeway up --driver` \
-          writes, none come, since a program in the kernel's stack forwards what it can and the kernel the rest; with \
+          that are surely in transit, and the kernel keeps the rest; with METHOD TCX, for virtual interfaces, all come from the \
+          kernel's stack to `causeway run --driver`, where part of the graph runs, and otherwise over AF_XDP; \
+          `causeway up --driver` writes it too, and there none come, since a program forwards what it can and the kernel the rest; with \
           METHOD PACKET (AF_PACKET) the kernel sees each frame as well, which is the default under the name `click`. With FORCE_IP only IPv4 packets leave by output 0, with \
           their headers marked; the others go to output 1 if that is connected, and are dropped otherwise. In a router that runs a copy of its graph on each of several workers, each copy \
           receives from its share of the interface's queues. An interface that is renamed stays the graph's. One that is \
@@ -247,7 +248,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
 
 /// Whether a program in the driver may be in front of a port that is opened so, whose frames bring luggage then.
 fn has_luggage(method: Method) -> bool {
-    matches!(method.opener, "afxdp" | "transit" | "generic")
+    matches!(method.opener, "afxdp" | "transit" | "generic" | "tcx")
 }
 
 /// How a frame was addressed, for a host whose address is `mac`.

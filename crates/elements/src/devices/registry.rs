@@ -96,8 +96,9 @@ impl OpenPorts {
     fn open_on_interface(&self, name: &str) -> Option<Arc<OpenPort>> {
         let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = ports.iter().filter(|(asked, _)| asked == name).filter_map(|(_, port)| port.upgrade());
-        let is_one =
-            |port: &Arc<OpenPort>| matches!(port.method.opener, "afxdp" | "transit" | "generic" | "packet");
+        let is_one = |port: &Arc<OpenPort>| {
+            matches!(port.method.opener, "afxdp" | "transit" | "generic" | "packet" | "tcx")
+        };
         open.find(|port| is_one(port) && !port.is_gone())
     }
 

@@ -8,14 +8,14 @@
 mod node;
 
 use crate::counters::{Counters, WORDS};
-use crate::exit::{Action, Exit, Hook, Leaving, Luggage, Place, as_it_goes_out};
+use crate::exit::{Above, Action, Exit, Hook, Leaving, Luggage, Place, as_it_goes_out};
 use crate::frame::{self, Frame, Needs, SPILLS};
 use crate::graph::{Graph, Order, Target};
 use crate::registers::Homes;
-use crate::state::{Reach, State};
+use crate::state::{Ip, Reach, State};
 use crate::table::Table;
 use causeway_bpf::{Asm, Code, Label, Reg, Size};
-use node::count;
+use node::{count, one};
 use std::collections::BTreeMap;
 
 /// Instructions after which no further element is begun: jumps reach over 32 767.
@@ -64,6 +64,8 @@ pub struct Compiled {
     pub first_exit: usize,
     /// Nodes whose packets all go up, or in one of the states that they come in, and why.
     pub left: Vec<(usize, &'static str)>,
+    /// Nodes at which super-packets go up, and come in parts, and why.
+    pub parted: Vec<(usize, &'static str)>,
     /// Which node's instructions begin where.
     pub(crate) spans: Vec<(usize, usize)>,
     /// The nodes' names.
@@ -106,10 +108,11 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         asm,
         frame: &frame,
         needs,
-        first: State { cut: options.hook == Hook::Tcx, ..State::default() },
+        first: State { cut: options.hook.is_tcx(), ..State::default() },
         pending: BTreeMap::new(),
         exits: Vec::new(),
         left: Vec::new(),
+        parted: Vec::new(),
         spans: Vec::new(),
         node_counters: &node_counters,
         edge_counters: &edge_counters,
@@ -122,7 +125,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         compiler.node(rank, state, label, reach);
     }
     compiler.leave();
-    let Compiler { asm, exits, left, spans, .. } = compiler;
+    let Compiler { asm, exits, left, parted, spans, .. } = compiler;
     let luggage = exits.iter().map(|way| way.luggage.clone()).collect();
     let exits: Vec<Exit> = exits.iter().map(|way| way.exit).collect();
     let counted = next + exits.len() * if options.counters.with_bytes { 3 } else { 1 };
@@ -138,6 +141,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         edge_counters,
         first_exit: next,
         left,
+        parted,
         spans,
         names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
     })
@@ -181,6 +185,7 @@ struct Compiler<'g, 'm> {
     pending: Places,
     exits: Vec<Way>,
     left: Vec<(usize, &'static str)>,
+    parted: Vec<(usize, &'static str)>,
     spans: Vec<(usize, usize)>,
     node_counters: &'g [usize],
     edge_counters: &'g [usize],
@@ -207,7 +212,16 @@ impl Compiler<'_, '_> {
         self.asm.mov(Reg::R1, Reg::R6);
         match self.options.hook {
             Hook::Xdp(address) => frame::enter_xdp(&mut self.asm, self.frame, &self.needs, address),
-            Hook::Tcx => frame::enter_tcx(&mut self.asm, self.frame, &self.needs),
+            Hook::Tcx(_) => frame::enter_tcx(&mut self.asm, self.frame, &self.needs),
+        }
+        if self.options.hook == Hook::Tcx(Above::Graph) {
+            let up = self.exit(Exit::Up(Place::Node(0)), self.first);
+            let whole = [Ip::V4, Ip::V6].map(|ip| {
+                let reach = Reach { frame: ip.headers(), data: ip.headers(), changed: false };
+                let state = State { parts: Some(ip), ..self.first };
+                (ip, self.target(Target::Node(0), None, state, reach))
+            });
+            frame::sift(&mut self.asm, self.frame, &self.needs, up, whole);
         }
         let first = self.target(Target::Node(0), None, self.first, Reach::default());
         self.asm.jump(first);
@@ -234,7 +248,7 @@ impl Compiler<'_, '_> {
                 }
             }
             // At tcx the start of a packet is not moved.
-            Target::Emit(port) if state.data != 0 && self.options.hook == Hook::Tcx => {
+            Target::Emit(port) if state.data != 0 && self.options.hook.is_tcx() => {
                 self.exit(Exit::Up(Place::Port(port)), state)
             }
             Target::Emit(port) => self.exit(Exit::Emit(port), state),
@@ -244,8 +258,11 @@ impl Compiler<'_, '_> {
 
     /// The label of a way out.
     fn exit(&mut self, exit: Exit, state: State) -> Label {
-        // What is dropped is dropped in whatever state it is.
-        let state = if matches!(exit, Exit::Emit(_) | Exit::Up(_)) { state } else { State::default() };
+        // What is dropped is dropped in whatever state it is, and counted.
+        let state = match exit {
+            Exit::Emit(_) | Exit::Up(_) => state,
+            _ => State { parts: state.parts, ..State::default() },
+        };
         if let Some(way) = self.exits.iter().find(|way| way.exit == exit && way.state == state) {
             return way.label;
         }
@@ -270,8 +287,10 @@ impl Compiler<'_, '_> {
         let before = (self.asm.clone(), self.exits.clone(), self.pending.clone());
         self.spans.push((self.asm.position(), number));
         self.asm.bind(label);
+        // Others have the room before super-packets, which may be as long again for each version.
+        let most = if state.parts.is_some() { MOST / 2 } else { MOST };
         let why = match &self.graph.nodes[number].program {
-            _ if self.asm.position() > MOST => "the program would be too long",
+            _ if self.asm.position() > most => "the program would be too long",
             None => "it does not say what it does",
             Some(program) => match self.program(number, program, state, reach) {
                 Ok(()) => return,
@@ -279,7 +298,10 @@ impl Compiler<'_, '_> {
             },
         };
         (self.asm, self.exits, self.pending) = before;
-        self.left.push((number, why));
+        let left = if state.parts.is_some() { &mut self.parted } else { &mut self.left };
+        if !left.contains(&(number, why)) {
+            left.push((number, why));
+        }
         self.asm.bind(label);
         let up = self.exit(Exit::Up(Place::Node(number)), state);
         self.asm.jump(up);
@@ -296,7 +318,7 @@ impl Compiler<'_, '_> {
         for (number, way) in ways.iter().enumerate() {
             self.asm.bind(way.label);
             let Exit::Emit(port) = way.exit else {
-                self.count_exit(number);
+                self.count_exit(number, &way.state);
                 let mut leaving = self.leaving();
                 match (way.exit, &way.luggage) {
                     (_, Some(luggage)) => {
@@ -320,7 +342,7 @@ impl Compiler<'_, '_> {
         ] {
             if self.asm.is_target(label) {
                 self.asm.bind(label);
-                self.count_exit(self.exits.len());
+                self.count_exit(self.exits.len(), &State::default());
                 self.leaving().act(action, or);
                 self.exits.push(Way { exit, state: State::default(), label, luggage: None });
             }
@@ -337,8 +359,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn count_exit(&mut self, number: usize) {
-        self.asm.mov(Reg::R0, 1);
+    fn count_exit(&mut self, number: usize, state: &State) {
+        one(&mut self.asm, self.frame, state);
         count(&mut self.asm, self.frame, self.options.counters.map(), self.first_exit + number);
     }
 
@@ -347,7 +369,7 @@ impl Compiler<'_, '_> {
         let (exit, state) = (self.exits[number].exit, self.exits[number].state);
         match exit {
             Exit::Emit(port) if matches!(self.options.ports.get(port), Some(Action::Redirect(..))) => {
-                Some(self.exit(Exit::Up(Place::Port(port)), as_it_goes_out(&state)))
+                Some(self.exit(Exit::Up(Place::Port(port)), as_it_goes_out(self.options.hook, &state)))
             }
             _ => None,
         }
@@ -358,14 +380,14 @@ impl Compiler<'_, '_> {
         let (map, counter, frame) = (self.options.counters.map(), self.first_exit + number, self.frame);
         // What has more exits is refused in the end.
         let with_bytes = self.options.counters.with_bytes && number < WORDS / 3;
-        let at_tcx = self.options.hook == Hook::Tcx;
+        let at_tcx = self.options.hook.is_tcx();
         if with_bytes {
             // The frame is another behind the next call.
             frame::length(&mut self.asm, frame, state);
             self.asm.store_slot(Size::D, frame.key, 0, Reg::R0);
         }
         self.leaving().emit(state, action, astray, |asm| {
-            asm.mov(Reg::R0, 1);
+            one(asm, frame, state);
             count(asm, frame, map, counter);
             if with_bytes {
                 asm.load_slot(Size::D, Reg::R0, frame.key, 0);

@@ -1,8 +1,9 @@
 //! What an element becomes.
 
 use super::{Compiler, Place, Places, arrive};
-use crate::exit::{Exit, Hook};
-use crate::frame::{Frame, SPILLS};
+use crate::exit::{Above, Exit, Hook};
+use crate::frame::{self, Frame, SPILLS};
+use crate::parts;
 use crate::registers::{BlockHomes, Homes};
 use crate::state::{Reach, State};
 use crate::write::{Stop, Writer};
@@ -18,7 +19,11 @@ impl Compiler<'_, '_> {
         state: State,
         reach: Reach,
     ) -> Result<(), &'static str> {
-        let blocks = program.blocks();
+        let whole = state.parts.map(|ip| parts::read(program.blocks(), ip, &state)).transpose()?;
+        let (blocks, lengths) = match &whole {
+            Some(whole) => (&whole.blocks[..], Some(&whole.lengths)),
+            None => (program.blocks(), None),
+        };
         let homes = Homes::of(blocks);
         if homes.slots > SPILLS {
             return Err("it has too many registers in use at once");
@@ -35,8 +40,9 @@ impl Compiler<'_, '_> {
             let homes = homes.of_block(block);
             let mut at = (state, reach);
             let mut done = Ok(());
-            for op in &blocks[block].ops {
-                done = self.op(node, op, homes, &mut at, give_up);
+            for (number, op) in blocks[block].ops.iter().enumerate() {
+                let less = lengths.and_then(|lengths| lengths.get(&(block, number)).copied());
+                done = self.op(node, (op, less), homes, &mut at, give_up);
                 if done.is_err() {
                     break;
                 }
@@ -57,14 +63,15 @@ impl Compiler<'_, '_> {
         reach: Reach,
         give_up: Label,
     ) -> Writer<'w> {
-        let partial = self.options.hook == Hook::Tcx;
-        Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial }
+        let (partial, unfinished) =
+            (self.options.hook.is_tcx(), self.options.hook == Hook::Tcx(Above::Graph));
+        Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial, unfinished }
     }
 
     fn op(
         &mut self,
         node: usize,
-        op: &Op,
+        (op, less): (&Op, Option<i64>),
         homes: &BlockHomes,
         at: &mut (State, Reach),
         give_up: Label,
@@ -100,6 +107,9 @@ impl Compiler<'_, '_> {
             }
             (&Op::Count { counter, by }, _) => {
                 w.read(Reg::R0, by);
+                if w.state.parts.is_some() {
+                    frame::of_parts(w.asm, frame, less);
+                }
                 count(w.asm, frame, map, first + usize::from(counter));
                 w.reach.changed = true;
             }
@@ -184,7 +194,7 @@ impl Compiler<'_, '_> {
     fn leave_by(&mut self, node: usize, output: usize, state: State, reach: Reach) {
         let leads = self.graph.nodes[node].outputs.get(output).is_some_and(Option::is_some);
         if let Some(&first) = self.edge_counters.get(node).filter(|_| leads) {
-            self.asm.mov(Reg::R0, 1);
+            one(&mut self.asm, self.frame, &state);
             count(&mut self.asm, self.frame, self.options.counters.map(), first + output);
         }
         let to = self.output(node, output, state, reach);
@@ -197,6 +207,14 @@ impl Compiler<'_, '_> {
             Some(target) => self.target(target, Some(node), state, reach),
             None => self.exit(Exit::Nowhere(node), state),
         }
+    }
+}
+
+/// R0 becomes how many packets one in this state counts as.
+pub(super) fn one(asm: &mut Asm, frame: &Frame, state: &State) {
+    asm.mov(Reg::R0, 1);
+    if state.parts.is_some() {
+        frame::of_parts(asm, frame, None);
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) const DATA: Reg = Reg::R6;
 /// Where it ends.
 pub(crate) const DATA_END: Reg = Reg::R7;
 
+/// Where in a frame checksums begin to be made at least: behind the shortest header of IP.
+const SUMMED: i32 = 34;
+
 /// Why no more of a block is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -43,6 +46,8 @@ pub(crate) struct Writer<'a> {
     pub give_up: Label,
     /// Whether a packet may be longer than what can be read of it.
     pub partial: bool,
+    /// Whether the kernel may be about to finish a checksum of what is behind the header of IP, and is trusted with packets then.
+    pub unfinished: bool,
 }
 
 /// Bytes that are about to be read or written: behind a register, which is where the frame starts or R2.
@@ -208,6 +213,10 @@ impl Writer<'_> {
             }
             Op::Store { at, bytes, value } => {
                 let spot = self.spot(at, bytes.into(), give_up)?;
+                let end = i32::from(spot.offset) + i32::from(bytes);
+                if self.unfinished && (spot.base != DATA || end > SUMMED + self.state.grown) {
+                    return Err(Unsaid("it writes where a checksum may be unfinished"));
+                }
                 self.store(&spot, bytes, value);
                 (self.reach.changed, self.state.touched) = (true, true);
             }

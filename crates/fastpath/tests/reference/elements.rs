@@ -3,8 +3,10 @@
 use crate::frames;
 use crate::plain::Elements;
 use crate::twin::Twin;
+use crate::whole;
 use causeway_fastpath::{
-    Counters, Exit, Graph, Hook, Hop, Hops, NextHops, Node, Place, Routes, SharedRegion, Table, Target, Trie,
+    Above, Counters, Exit, Graph, Hook, Hop, Hops, NextHops, Node, Place, Routes, SharedRegion, Table,
+    Target, Trie,
 };
 use causeway_fib::{Domain, Fib, Rank24, Rank24Layout, Table as _};
 use fastrand::Rng;
@@ -113,7 +115,7 @@ fn a_router_does_in_the_driver_what_its_elements_say() {
 
 #[test]
 fn a_router_does_at_tcx_what_its_elements_say() {
-    compare(Hook::Tcx);
+    compare(Hook::Tcx(Above::Graph));
 }
 
 /// Small elements, one behind the other.
@@ -157,12 +159,40 @@ fn small() -> Vec<Part> {
 
 #[test]
 fn small_elements_do_in_the_driver_what_they_do() {
-    for hook in [Hook::Xdp(frames::OURS), Hook::Tcx] {
+    for hook in [Hook::Xdp(frames::OURS), Hook::Tcx(Above::Graph)] {
         let Some((wanted, seen)) = agree(&small(), hook) else { return };
         let last = small().len() - 1;
         for exit in [Exit::Drop(1, 0), Exit::Drop(last - 1, 0), Exit::Up(Place::Node(5))] {
             assert!(often(&seen, exit, wanted), "{exit:?}: {seen:?}");
         }
+    }
+}
+
+#[test]
+fn elements_do_to_super_packets_what_they_do_to_their_parts() {
+    if !crate::is_root() {
+        return;
+    }
+    // Each of the small ones alone in front of the way out, and the router.
+    let alone = |(class, config, outputs): &Part| {
+        let outputs = outputs.iter().map(|_| Some(Target::Emit(0))).collect();
+        vec![("Null", String::new(), vec![Some(Target::Node(1))]), (*class, config.clone(), outputs)]
+    };
+    let graphs = small().iter().map(alone).chain([router(true)]).collect::<Vec<_>>();
+    for parts in graphs {
+        let (class, driver) = (parts[1].0, Driver::new());
+        let nodes = nodes(&parts, &Elements::new(&parts), &driver);
+        let counters = Counters::new().expect("counters");
+        let mut twin = Twin::new(Graph { nodes }, &counters, 3, whole::HOOK);
+        let rng = &mut Rng::with_seed(7);
+        let mut seen: BTreeMap<Exit, usize> = BTreeMap::new();
+        for _ in 0..crate::frames_wanted(400) {
+            let exit = whole::compare(&mut twin, rng).unwrap_or_else(|why| panic!("{class}: {why}"));
+            *seen.entry(exit).or_default() += 1;
+        }
+        let whole = twin.compiled.parted.iter().all(|(node, _)| parts[*node].0 != "Null");
+        assert!(whole, "{class}");
+        eprintln!("{class}: {seen:?} {:?}", twin.compiled.parted);
     }
 }
 
@@ -172,7 +202,7 @@ fn compare(hook: Hook) {
         assert!(often(&seen, Exit::Emit(port), wanted), "port {port}: {seen:?}");
     }
     // Its Ethernet header was stripped off.
-    let third = if hook == Hook::Tcx { Exit::Up(Place::Port(2)) } else { Exit::Emit(2) };
+    let third = if matches!(hook, Hook::Tcx(_)) { Exit::Up(Place::Port(2)) } else { Exit::Emit(2) };
     assert!(often(&seen, third, wanted), "port 2: {seen:?}");
     // A rule denies, a broadcast, a route is missing, a header is bad.
     for exit in [Exit::Drop(4, 0), Exit::Up(Place::Node(5)), Exit::Up(Place::Node(3))] {

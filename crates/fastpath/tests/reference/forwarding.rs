@@ -15,7 +15,7 @@ use causeway_engine::Persistent;
 use causeway_engine::harness::{Harness, Output, Ports};
 use causeway_engine::ir::{self, Outcome};
 use causeway_fastpath::{
-    Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Members, NextHops, Node, Options, Place,
+    Above, Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Members, NextHops, Node, Options, Place,
     Routes, SharedRegion, Table, Target, Trie, Version, Ways, Words, compile,
 };
 use causeway_fib::{
@@ -208,7 +208,7 @@ impl Router {
         tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
         let interfaces = Some(match hook {
             Hook::Xdp(_) => Ways::Frames(&self.interfaces),
-            Hook::Tcx => Ways::Packets(&self.interfaces_at_tcx),
+            Hook::Tcx(_) => Ways::Packets(&self.interfaces_at_tcx),
         });
         let next_hops = NextHops { hops: &self.hops, interfaces, check: None };
         tables[lower::table::NEXT_HOPS] =
@@ -349,7 +349,7 @@ fn run_at_tcx(program: &Program, frame: &[u8], cb: u32) -> TestRun {
 fn verdicts(hook: Hook) -> [i32; 2] {
     match hook {
         Hook::Xdp(_) => [action::XDP_REDIRECT, action::XDP_PASS],
-        Hook::Tcx => [action::TCX_REDIRECT, action::TCX_NEXT],
+        Hook::Tcx(_) => [action::TCX_REDIRECT, action::TCX_NEXT],
     }
 }
 

@@ -12,6 +12,7 @@ mod random;
 mod refusal;
 mod twin;
 mod walk;
+mod whole;
 
 /// Frames for each test.
 fn frames_wanted(default: usize) -> usize {

@@ -2,11 +2,12 @@
 
 use crate::frames;
 use crate::twin::Twin;
+use crate::whole;
 use causeway_engine::Counter;
 use causeway_engine::Counters as Words;
 use causeway_engine::ir::{self, Alu, At, Base, Builder, Field, Program, Reg, Test, Value};
 use causeway_engine::measure::Unit;
-use causeway_fastpath::{Counters, Exit, Graph, Hook, Node, Table, Target};
+use causeway_fastpath::{Above, Counters, Exit, Graph, Hook, Node, Table, Target};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
@@ -207,8 +208,16 @@ fn random_graphs_do_in_the_driver_what_the_interpreter_does() {
 
 #[test]
 fn random_graphs_do_at_tcx_what_the_interpreter_does() {
-    let seen = compare(Hook::Tcx);
+    let seen = compare(Hook::Tcx(Above::Graph));
     for (exit, least) in [("emitted", 20), ("dropped", 100), ("nowhere", 50), ("up", 5)] {
+        assert!(least_of(&seen, exit, least), "{exit}: {seen:?}");
+    }
+}
+
+#[test]
+fn random_graphs_do_to_super_packets_what_they_do_to_their_parts() {
+    let seen = each(whole::HOOK, |twin, rng| whole::compare(twin, rng));
+    for (exit, least) in [("emitted", 200), ("dropped", 200), ("nowhere", 500), ("up", 5)] {
         assert!(least_of(&seen, exit, least), "{exit}: {seen:?}");
     }
 }
@@ -217,8 +226,18 @@ fn least_of(seen: &BTreeMap<&str, usize>, exit: &str, least: usize) -> bool {
     seen.is_empty() || seen.get(exit).is_some_and(|&n| n * least > seen.values().sum::<usize>() / 10)
 }
 
-/// Compares many frames on many graphs; counts by the way that they left. Without root there are none.
 fn compare(hook: Hook) -> BTreeMap<&'static str, usize> {
+    each(hook, |twin, rng| {
+        let frame = frames::frame(rng);
+        twin.compare(&frame).map_err(|why| format!("{why}\n{frame:02x?}"))
+    })
+}
+
+/// Compares many packets on many graphs; counts by the way that they left. Without root there are none.
+fn each(
+    hook: Hook,
+    compare: impl Fn(&mut Twin<'_>, &mut Rng) -> Result<Exit, String>,
+) -> BTreeMap<&'static str, usize> {
     const EACH: usize = 40;
     let mut seen = BTreeMap::new();
     if !crate::is_root() {
@@ -233,10 +252,8 @@ fn compare(hook: Hook) -> BTreeMap<&'static str, usize> {
         let shared = Counters::new().expect("counters").with_bytes();
         let mut twin = Twin::new(graph, &shared, 2, hook);
         for _ in 0..EACH {
-            let frame = frames::frame(rng);
-            let done = twin.compare(&frame);
-            let exit =
-                done.unwrap_or_else(|why| panic!("seed {seed}: {why}\n{frame:02x?}\n{:#?}", twin.graph));
+            let exit = compare(&mut twin, rng);
+            let exit = exit.unwrap_or_else(|why| panic!("seed {seed}: {why}\n{:#?}", twin.graph));
             let name = match exit {
                 Exit::Emit(_) => "emitted",
                 Exit::Drop(..) => "dropped",

@@ -84,6 +84,7 @@ mod tests {
             name,
             index: u32::MAX,
             mac: [0; 6],
+            ethernet: true,
             mtu: 1_500,
             queues,
             up: true,

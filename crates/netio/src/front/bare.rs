@@ -60,6 +60,7 @@ mod tests {
             graph: 0,
             place: Place::Xdp,
             bare,
+            above: 0,
         };
         let all = port(Take::All, false);
         assert!(misses_frames(&all, 1));

@@ -3,7 +3,7 @@
 use super::port::{PortRecord, field};
 use super::{PORTS, Place, Reason, flag};
 use crate::Result;
-use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action};
+use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot};
 use std::os::fd::BorrowedFd;
 
 /// The maps of the program.
@@ -75,8 +75,8 @@ pub(super) fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// The program that takes what the port's record says: every frame, or what is surely in transit. At tcx nothing is taken but
-/// what a graph's program forwards.
+/// The program that takes what the port's record says: every frame, or what is surely in transit. At tcx every packet is taken
+/// where ports bring luggage, and elsewhere nothing but what a graph's program forwards.
 ///
 /// # Errors
 /// As [`Asm::finish`].
@@ -85,6 +85,10 @@ pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
     let mut p = Parts::new(&mut a, *maps, place);
     let (ipv4, ipv6) = (a.label(), a.label());
     p.find_port(&mut a);
+    if place == Place::Tcx && maps.luggage {
+        p.parcel(&mut a);
+        return a.finish();
+    }
     let plain = a.label();
     match place {
         Place::Xdp => p.frame(&mut a),
@@ -118,15 +122,18 @@ pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
 ///
 /// # Errors
 /// As [`Asm::finish`].
-pub fn taking(maps: &Maps<'_>, written: bool) -> Result<Code> {
+pub fn taking(maps: &Maps<'_>, place: Place, written: bool) -> Result<Code> {
     let mut a = Asm::new();
     // What comes here has its luggage already.
-    let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps }, Place::Xdp);
+    let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps }, place);
     if written {
-        p.refusal = action::XDP_DROP;
+        p.refusal = place.drop();
     }
     p.find_port(&mut a);
-    p.take(&mut a);
+    match place {
+        Place::Xdp => p.take(&mut a),
+        Place::Tcx => p.send(&mut a),
+    }
     p.leave(&mut a);
     a.finish()
 }

@@ -42,7 +42,7 @@ impl Parts<'_> {
             a.load_slot(Size::D, Reg::R3, self.length, 0);
             a.jump_if(Cond::Ne, Reg::R2, Reg::R3, self.taken);
         }
-        if self.maps.luggage {
+        if self.maps.luggage && self.place == Place::Xdp {
             self.require_socket(a);
         }
         // The kernel writes calls into the machine code whose index it knows, which spares the first ports an indirect call: where
@@ -168,7 +168,7 @@ impl Parts<'_> {
     }
 
     /// Counts the reason in END, and exits with the verdict in DATA.
-    fn count(&self, a: &mut Asm) {
+    pub fn count(&self, a: &mut Asm) {
         let (verdict, reason, exit) = (DATA, END, a.label());
         a.load(Size::W, Reg::R1, PORT, field::FIRST_COUNTER);
         a.alu(Alu::Add, reason, Reg::R1);

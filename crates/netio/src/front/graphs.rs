@@ -24,14 +24,19 @@ impl Graphs {
     pub fn new(maps: &Maps<'_>, place: Place) -> Result<Graphs> {
         let programs = Map::new(MapKind::ProgArray, "graphs", 4, 4, PORTS)?;
         let given_up = match place {
-            Place::Xdp => vec![taking(maps, false)?, taking(maps, true)?],
-            Place::Tcx => vec![passing(maps, place, Reason::GivenUp)?],
+            Place::Tcx if !maps.luggage => vec![passing(maps, place, Reason::GivenUp)?],
+            _ => vec![taking(maps, place, false)?, taking(maps, place, true)?],
         };
         let takers = array_of("take", place, &given_up)?;
         let doubters = array_of("doubt", place, &[passing(maps, place, Reason::SelfCheck)?])?;
         let no_room = || array_of("room", place, &[passing(maps, place, Reason::NoRoom)?]);
         let roomless = maps.luggage.then(no_room).transpose()?;
         Ok(Graphs { programs, takers, doubters, roomless, known: Mutex::default() })
+    }
+
+    /// Whether packets bring luggage.
+    pub fn has_luggage(&self) -> bool {
+        self.roomless.is_some()
     }
 
     /// The programs by number of the port.
@@ -94,7 +99,8 @@ impl Front {
     }
 
     /// An array of programs. The first takes a frame as it came, which without a socket is the kernel's, the second one that a
-    /// program has written to, which is dropped then. At tcx there is one alone, which leaves a packet to the kernel.
+    /// program has written to, which is dropped then. At tcx luggage is part of the packet, so what brings any is for the second;
+    /// the first word of [`sk_buff::CB`](causeway_bpf::sk_buff::CB) says how long it is. Where there is none there is one alone, which leaves a packet to the kernel.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no room for graphs.
@@ -120,9 +126,9 @@ impl Front {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if ports bring none.
-    pub fn roomless(&self) -> Result<&Map> {
+    pub fn roomless(&self, place: Place) -> Result<&Map> {
         let none = || Error::new(ErrorKind::Unsupported, "the ports bring no luggage");
-        self.graphs(Place::Xdp)?.roomless.as_ref().ok_or_else(none)
+        self.graphs(place)?.roomless.as_ref().ok_or_else(none)
     }
 
     pub(super) fn graphs(&self, place: Place) -> Result<&Graphs> {

@@ -10,7 +10,8 @@
 //! - is passed to the kernel.
 //!
 //! At tcx, on interfaces where packets of the stack come in ([`Place`]), the same is judged, and what would be taken in transit
-//! is forwarded by the graph's program or left to the kernel.
+//! is forwarded by the graph's program or left to the kernel. Where ports bring luggage all of them are taken there instead: they
+//! leave by an interface whose wire is in user space (`parcel.rs`).
 //!
 //! What would be taken in transit goes on in the program of the port's graph first, where there is one
 //! ([`Front::set_graph`]): it does in the driver what the graph in user space would do, or gives the frame up as it came. Behind
@@ -32,6 +33,7 @@ mod lease;
 mod links;
 mod local;
 mod losses;
+mod parcels;
 mod place;
 mod port;
 mod ports;
@@ -53,6 +55,7 @@ pub use reason::Reason;
 
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{Map, MapKind, program_name};
+use graphs::Graphs;
 use links::Links;
 use losses::Losses;
 use port::{PortRecord, flag};
@@ -161,7 +164,7 @@ impl Front {
         let with_graphs = matches!(behind, Behind::Graphs | Behind::GraphsWithLuggage);
         let arrivals = maps.arrivals;
         let at_xdp = Side::load(&maps, Place::Xdp, with_graphs)?;
-        let at_tcx = (behind == Behind::Graphs).then(|| Side::load(&maps, Place::Tcx, true)).transpose()?;
+        let at_tcx = with_graphs.then(|| Side::load(&maps, Place::Tcx, true)).transpose()?;
         let losses = with_graphs.then(|| Losses::listen(&maps));
         let (claims, transit) = (Mutex::default(), Mutex::default());
         let links = Links::default();
@@ -215,7 +218,7 @@ impl Front {
     /// [`ErrorKind::Busy`] if the interface is a port already; [`ErrorKind::Unsupported`] beyond 256 ports or 4 096
     /// queues in all.
     pub fn claim(self: &Arc<Self>, ifindex: u32, queues: u32, longest: u32, rules: Rules) -> Result<Claim> {
-        self.claim_at(Place::Xdp, ifindex, (queues, longest), rules)
+        self.claim_at(Place::Xdp, ifindex, Room { queues, longest, above: 0 }, rules)
     }
 
     /// Makes room for a port at tcx with this Ethernet address, if its packets have Ethernet headers, which takes nothing but what its graph's program forwards.
@@ -225,21 +228,46 @@ impl Front {
     /// room for graphs.
     pub fn claim_at_tcx(self: &Arc<Self>, ifindex: u32, mac: Option<[u8; 6]>) -> Result<Claim> {
         let rules = Rules { mac, take: self.first, partial_checksums: false };
-        self.claim_at(Place::Tcx, ifindex, (0, u32::MAX), rules)
+        self.claim_at(Place::Tcx, ifindex, Room { queues: 0, longest: u32::MAX, above: 0 }, rules)
+    }
+
+    /// Makes room for a port at tcx whose packets are all taken, each as a parcel (`parcel.rs`) that leaves by the interface
+    /// `above`, with frames of at most `longest` bytes.
+    ///
+    /// # Errors
+    /// As [`Front::claim_at_tcx`].
+    pub fn claim_all_at_tcx(self: &Arc<Self>, ifindex: u32, longest: u32, above: u32) -> Result<Claim> {
+        let rules = Rules { mac: None, take: Take::All, partial_checksums: false };
+        self.claim_at(Place::Tcx, ifindex, Room { queues: 0, longest, above }, rules)
+    }
+
+    /// Whether what is taken brings luggage, also at tcx.
+    pub fn brings_luggage(&self) -> bool {
+        self.at_xdp.graphs.as_ref().is_some_and(Graphs::has_luggage)
+    }
+
+    /// Whether there can be ports at tcx.
+    pub fn has_room_at_tcx(&self) -> bool {
+        self.at_tcx.is_some()
+    }
+
+    /// Where the program of a port is; none of what is no port.
+    pub fn place_of(&self, ifindex: u32) -> Option<Place> {
+        self.claims().get(&ifindex).map(|port| port.place)
     }
 
     fn claim_at(
         self: &Arc<Self>,
         place: Place,
         ifindex: u32,
-        (queues, longest): (u32, u32),
+        Room { queues, longest, above }: Room,
         mut rules: Rules,
     ) -> Result<Claim> {
         let graphs = self.side(place).map(|side| side.graphs.as_ref());
         let no_side = || {
             Error::new(
                 ErrorKind::Unsupported,
-                "ports at tcx are those of `causeway up --driver` alone: leave METHOD TCX out",
+                "ports at tcx are those of `causeway up --driver` and `causeway run --driver`: leave METHOD TCX out",
             )
         };
         let graphs = graphs.ok_or_else(no_side)?;
@@ -262,7 +290,8 @@ impl Front {
         let first_socket = gap(claims.values(), queues).ok_or_else(full)?;
         let graph = first_counter / Reason::ALL.len() as u32;
         let bare = graphs.is_some_and(|graphs| graphs.known().bare.contains(&ifindex));
-        let record = PortRecord { first_socket, queues, first_counter, longest, rules, graph, place, bare };
+        let record =
+            PortRecord { first_socket, queues, first_counter, longest, rules, graph, place, bare, above };
         if let Some(graphs) = graphs {
             graphs.begin(ifindex, graph)?;
         }
@@ -320,6 +349,14 @@ enum Behind {
     SocketsWithArrivals,
     Graphs,
     GraphsWithLuggage,
+}
+
+/// What a port needs room for.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    queues: u32,
+    longest: u32,
+    above: u32,
 }
 
 /// What a port for transit is to take.

@@ -4,7 +4,7 @@ use causeway_bpf::{ProgramKind, action, sk_buff, xdp_md};
 
 /// Where the program of a port is. The same judgments are written for each; what differs is how the context is read and what
 /// is returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the driver, where there are frames.
     Xdp,
@@ -35,6 +35,14 @@ impl Place {
         match self {
             Place::Xdp => action::XDP_PASS,
             Place::Tcx => action::TCX_NEXT,
+        }
+    }
+
+    /// What drops a packet.
+    pub(super) fn drop(self) -> i32 {
+        match self {
+            Place::Xdp => action::XDP_DROP,
+            Place::Tcx => action::TCX_DROP,
         }
     }
 }

@@ -54,6 +54,7 @@ pub(super) mod field {
     pub const MAC: i16 = 16;
     pub const FLAGS: i16 = 22;
     pub const GRAPH: i16 = 24;
+    pub const ABOVE: i16 = 28;
 }
 
 /// A port as the program reads it, by interface index.
@@ -73,11 +74,13 @@ pub(super) struct PortRecord {
     pub place: Place,
     /// Whether frames are taken without luggage.
     pub bare: bool,
+    /// At tcx, the interface that what is taken is redirected to.
+    pub above: u32,
 }
 
 impl PortRecord {
     /// Bytes of a record.
-    pub const LEN: usize = 28;
+    pub const LEN: usize = 32;
 
     /// The record as the program reads it.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
@@ -88,7 +91,8 @@ impl PortRecord {
         }
         bytes[field::MAC as usize..][..6].copy_from_slice(&self.rules.mac.unwrap_or_default());
         bytes[field::FLAGS as usize..][..2].copy_from_slice(&self.flags().to_ne_bytes());
-        bytes[field::GRAPH as usize..].copy_from_slice(&self.graph.to_ne_bytes());
+        bytes[field::GRAPH as usize..][..4].copy_from_slice(&self.graph.to_ne_bytes());
+        bytes[field::ABOVE as usize..].copy_from_slice(&self.above.to_ne_bytes());
         bytes
     }
 

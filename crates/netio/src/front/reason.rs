@@ -7,20 +7,20 @@ use super::Place;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Reason {
-    /// Redirected to user space.
+    /// Led to user space.
     Taken,
     /// To be taken, but the queue has no socket.
     NoSocket,
     /// To be taken, as it came, but there is no room in front of it for what is to go with it.
     NoRoom,
-    /// Half done by a graph's program and to be taken, but the queue has no socket any more. Dropped: the kernel is to have
-    /// frames as they came.
+    /// Half done by a graph's program and to be taken, but the queue has no socket any more, or at tcx there is no room. Dropped:
+    /// the kernel is to have frames as they came.
     HalfDone,
     /// In transit, but the right to forward has run out ([`Lease`](super::Lease)).
     Lease,
     /// In transit, but the port does not take this IP version now, or at tcx nothing at all.
     NotTaken,
-    /// Longer than a frame of the packet pool holds; at tcx, than an IP header can say.
+    /// Longer than a frame of the packet pool holds; at tcx, where nothing is taken, than an IP header can say.
     TooLong,
     /// A TCP or UDP checksum that the sender left to hardware which a virtual port does not have.
     PartialChecksum,
@@ -130,13 +130,9 @@ impl Reason {
     /// Whether the counter is one of ports at this place.
     pub fn is_of(self, place: Place) -> bool {
         match self {
-            Reason::Taken
-            | Reason::NoSocket
-            | Reason::NoRoom
-            | Reason::HalfDone
-            | Reason::PartialChecksum
-            | Reason::Redirect
-            | Reason::Transmit => place == Place::Xdp,
+            Reason::NoSocket | Reason::PartialChecksum | Reason::Redirect | Reason::Transmit => {
+                place == Place::Xdp
+            }
             Reason::GivenUp => place == Place::Tcx,
             _ => true,
         }

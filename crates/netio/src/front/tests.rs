@@ -201,6 +201,7 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
         graph: 0,
         place: Place::Xdp,
         bare: false,
+        above: 0,
     };
     // Another port's socket stands behind the last queue, and its counters around those of this port.
     let sockets = [FIRST_SOCKET + WITH_SOCKET, FIRST_SOCKET + QUEUES].map(|n| (word(n), vec![0; 4]));

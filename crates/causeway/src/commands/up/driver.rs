@@ -23,8 +23,8 @@ use causeway_elements::devices::OVERHEAD;
 use causeway_elements::kernel::lower::Begins;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
-    Action, Answer, Asked, Asker, Check, Checks, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Marks,
-    Members, NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Words, compile,
+    Above, Action, Answer, Asked, Asker, Check, Checks, Compiled, Counters, Exit, Graph, Hook, Hop, Hops,
+    Marks, Members, NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Words, compile,
 };
 use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
 use causeway_netio::features::FeatureQuery;
@@ -300,7 +300,7 @@ impl Port {
         let (hook, kind) = match place {
             // Frames were judged by their address before.
             Place::Xdp => (Hook::Xdp([0; 6]), ProgramKind::XdpFragments),
-            Place::Tcx => (Hook::Tcx, ProgramKind::SchedCls),
+            Place::Tcx => (Hook::Tcx(Above::Kernel), ProgramKind::SchedCls),
         };
         let doubted = Some(Action::Program(front.doubters(place)?));
         let options = Options {

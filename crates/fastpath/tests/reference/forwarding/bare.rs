@@ -12,9 +12,9 @@ struct Seat<'m> {
 
 impl<'m> Seat<'m> {
     fn new(router: &'m Router, begins: Begins, counters: &'m Counters) -> Seat<'m> {
-        let (compiled, graph) = router.compiled_for((Hook::Tcx, begins), counters);
+        let (compiled, graph) = router.compiled_for((Hook::Tcx(Above::Kernel), begins), counters);
         assert_eq!(compiled.left, [], "all of it is there");
-        let program = compiled.load(Hook::Tcx, "reference").expect("loaded");
+        let program = compiled.load(Hook::Tcx(Above::Kernel), "reference").expect("loaded");
         Seat { compiled, graph, program, counters }
     }
 
@@ -25,7 +25,7 @@ impl<'m> Seat<'m> {
         let exit = which(&self.compiled, &before, &counted(&self.compiled, self.counters));
         let said = self.graph.nodes[0].program.as_mut().expect("it can be said");
         let interpreted = interpret(said, packet);
-        let [forwarded, up] = verdicts(Hook::Tcx);
+        let [forwarded, up] = verdicts(Hook::Tcx(Above::Kernel));
         match exit {
             Exit::Emit(port) => {
                 assert_eq!(run.verdict, forwarded);

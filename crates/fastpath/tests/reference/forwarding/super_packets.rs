@@ -42,9 +42,9 @@ fn a_super_packet_leaves_whole_if_what_it_is_to_be_cut_into_fits() {
     router.set_policy(PortPolicy { ipv4: true, ipv6: true, reverse_path: ReversePath::Off, hairpin: true });
     router.forwarding.set_flow_hash((1, 0x37), (0, 0), 1);
     let counters = Counters::new().expect("counters");
-    let (compiled, _) = router.compiled(Hook::Tcx, &counters);
-    let program = compiled.load(Hook::Tcx, "reference").expect("loaded");
-    let [forwarded, up] = verdicts(Hook::Tcx);
+    let (compiled, _) = router.compiled(Hook::Tcx(Above::Kernel), &counters);
+    let program = compiled.load(Hook::Tcx(Above::Kernel), "reference").expect("loaded");
+    let [forwarded, up] = verdicts(Hook::Tcx(Above::Kernel));
     let mut sent = [0; 2];
     for _ in 0..crate::frames_wanted(4_000) {
         let frame = frame(rng);
@@ -81,9 +81,9 @@ fn a_super_packet_counts_as_the_frames_that_leave() {
     router.set_policy(PortPolicy { ipv4: true, ipv6: true, reverse_path: ReversePath::Off, hairpin: true });
     router.forwarding.set_flow_hash((1, 0x37), (0, 0), 1);
     let counters = Counters::new().expect("counters").with_bytes();
-    let (compiled, _) = router.compiled(Hook::Tcx, &counters);
-    let program = compiled.load(Hook::Tcx, "reference").expect("loaded");
-    let [forwarded, _] = verdicts(Hook::Tcx);
+    let (compiled, _) = router.compiled(Hook::Tcx(Above::Kernel), &counters);
+    let program = compiled.load(Hook::Tcx(Above::Kernel), "reference").expect("loaded");
+    let [forwarded, _] = verdicts(Hook::Tcx(Above::Kernel));
     let counts = || {
         let sum = |counter: fn(usize) -> usize| -> u64 {
             (0..compiled.exits.len()).map(|exit| counters.get(counter(exit))).sum()

@@ -33,7 +33,7 @@ impl InDriverAt {
         let interpreted = graph.nodes[0].program.take();
         let program = match hook {
             Hook::Xdp(_) => compiled.load_as(ProgramKind::XdpFragments, "reference"),
-            Hook::Tcx => compiled.load(hook, "reference"),
+            Hook::Tcx(_) => compiled.load(hook, "reference"),
         };
         (InDriverAt { program: program.expect("loaded"), compiled, counters }, interpreted)
     }
@@ -49,7 +49,7 @@ impl InDriverAt {
 impl Ways4 {
     pub fn new(router: &Router) -> Ways4 {
         let (driver, interpreted) = InDriverAt::new(router, XDP);
-        let (driver_at_tcx, _) = InDriverAt::new(router, Hook::Tcx);
+        let (driver_at_tcx, _) = InDriverAt::new(router, Hook::Tcx(Above::Kernel));
         let interpreted = interpreted.expect("it can be said");
         Ways4 { interpreted, element: router.element(), driver, driver_at_tcx }
     }
@@ -64,7 +64,7 @@ impl Ways4 {
             let (exit_there, there) = self.driver_at_tcx.send(|program| run_at_tcx(program, frame, 0));
             assert_eq!(exit_there, exit, "{frame:02x?}");
             let forwarded = matches!(exit, Exit::Emit(_));
-            assert_eq!(there.verdict, verdicts(Hook::Tcx)[usize::from(!forwarded)]);
+            assert_eq!(there.verdict, verdicts(Hook::Tcx(Above::Kernel))[usize::from(!forwarded)]);
             assert_eq!(there.data, run.data, "the same at tcx: {frame:02x?}");
         }
         match exit {
