@@ -90,32 +90,32 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Whether something can be asked in it.
-    fn function(&mut self, signature: &syn::Signature, block: &syn::Block) -> bool {
-        if signature.constness.is_none() {
+    fn function(&mut self, signature: &syn::Signature, block: &syn::Block, visit: impl FnOnce(&mut Self)) {
+        let before = self.rewrites.len();
+        // Something else in the place of `impl Iterator` would be another type.
+        if !self.source[bytes(&signature.output)].contains("impl ") {
             self.body(block);
         }
-        signature.constness.is_none()
+        visit(self);
+        // What asks is not for constants, and most such functions are called elsewhere.
+        if let Some(constant) = signature.constness.as_ref().filter(|_| self.rewrites.len() > before) {
+            self.rewrites.push(Rewrite { range: bytes(constant), parts: Vec::new() });
+        }
     }
 }
 
 impl<'ast> Visit<'ast> for Rewriter<'_> {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        if self.function(&item.sig, &item.block) {
-            visit::visit_item_fn(self, item);
-        }
+        self.function(&item.sig, &item.block, |this| visit::visit_item_fn(this, item));
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        if self.function(&item.sig, &item.block) {
-            visit::visit_impl_item_fn(self, item);
-        }
+        self.function(&item.sig, &item.block, |this| visit::visit_impl_item_fn(this, item));
     }
 
     fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
-        if item.default.as_ref().is_some_and(|block| self.function(&item.sig, block)) {
-            visit::visit_trait_item_fn(self, item);
-        }
+        let Some(block) = &item.default else { return };
+        self.function(&item.sig, block, |this| visit::visit_trait_item_fn(this, item));
     }
 
     // Patterns and what is below are computed by the compiler, which cannot ask.
