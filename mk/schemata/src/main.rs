@@ -286,3 +286,73 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     left.iter().for_each(|number| println!("{number}"));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "\
+const MOST: u32 = 1 + 2;
+const fn less(a: u32) -> u32 { a - MOST }
+fn f(mut a: u32, b: bool) -> u32 {
+    a += less(3);
+    match a { 1 if b && a == 3 => a * 1 * 2, 2 => 0, _ => !a }
+}
+fn g() -> impl Iterator<Item = u32> { [1].into_iter() }
+";
+
+    /// A mutant at the `nth` time that `at` is in the source.
+    fn mutant(genre: &str, at: &str, nth: usize, number: u32, replacement: &str) -> String {
+        let (offset, _) = SOURCE.match_indices(at).nth(nth).expect("in the source");
+        let before = &SOURCE[..offset];
+        let (line, column) =
+            (before.lines().count(), before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1);
+        let line = if column == 1 { line + 1 } else { line };
+        format!("{number}\t{genre}\t{line}\t{column}\t{replacement}")
+    }
+
+    fn all() -> Vec<String> {
+        vec![
+            mutant("BinaryOperator", "+", 0, 0, "-"),
+            mutant("FnValue", "a - MOST", 0, 1, "0"),
+            mutant("BinaryOperator", "-", 1, 2, "+"),
+            mutant("FnValue", "a += ", 0, 3, "1"),
+            mutant("BinaryOperator", "+=", 0, 4, "-="),
+            mutant("MatchArm", "1 if", 0, 5, ""),
+            mutant("MatchArmGuard", "b && a", 0, 6, "true"),
+            mutant("MatchArmGuard", "b && a", 0, 7, "false"),
+            mutant("BinaryOperator", "&&", 0, 8, "||"),
+            mutant("BinaryOperator", "==", 0, 9, "!="),
+            mutant("BinaryOperator", "*", 0, 10, "+"),
+            mutant("BinaryOperator", "*", 1, 11, "+"),
+            mutant("MatchArm", "2 =>", 0, 12, ""),
+            mutant("UnaryOperator", "!a", 0, 13, ""),
+            mutant("FnValue", "[1].into", 0, 14, "::std::iter::empty()"),
+        ]
+    }
+
+    #[test]
+    fn each_mutant_is_asked_for_once_but_where_nothing_can_be_asked() {
+        let (text, left) = with_mutants(SOURCE, read(all().into_iter()).expect("mutants")).expect("Rust");
+        assert_eq!(left, [0, 14]);
+        syn::parse_file(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        for number in 0..15 {
+            let asked = text.matches(&format!("on({number})")).count();
+            assert_eq!(asked, usize::from(!left.contains(&number)), "{number} in {text}");
+        }
+        assert_eq!(text.matches("/*<").count() + text.matches("/*=").count(), text.matches("/*>").count());
+        assert!(!text.contains("const fn"), "what asks is none: {text}");
+    }
+
+    #[test]
+    fn without_mutants_nothing_changes() {
+        assert_eq!(with_mutants(SOURCE, BTreeMap::new()).expect("Rust"), (SOURCE.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn lines_that_say_something_else_are_refused() {
+        for line in ["", "1\tFnValue\t1\t1", "one\tFnValue\t1\t1\t0", "1\tFnValue\t1\t1\t0\t0"] {
+            assert!(read([line.to_owned()].into_iter()).is_none(), "{line}");
+        }
+    }
+}
