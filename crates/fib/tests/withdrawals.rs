@@ -3,8 +3,8 @@
 
 use causeway_fib::baseline::radix::Radix;
 use causeway_fib::{
-    Address, AdjacencyIndex, Change, Fib, FibError, LeftRight, Lines6, Lookup, MISS, Prefix, Rank24, Rib,
-    Shared, Structure, Table,
+    Address, AdjacencyIndex, Change, Compact16, Fib, FibError, LeftRight, Lines6, Lookup, MISS, Prefix,
+    Rank24, Rib, Shared, Structure, Table,
 };
 use proptest::prelude::*;
 
@@ -167,4 +167,25 @@ fn nothing_can_always_be_loaded() {
     drop(pin);
     fib.load(&routes).unwrap();
     assert_eq!(reader.lookup(0), 1);
+}
+
+#[test]
+fn a_structure_tells_what_it_forgot() {
+    fn check<A: Address, S: Structure<A>>(around: u8) {
+        let prefix = |n: u32| Prefix::truncated(A::from_u32(n << 8) << u32::from(A::BITS - 32), 24);
+        let mut structure = S::empty().unwrap();
+        let routes = [(prefix(0x0a_0001), 1), (prefix(0x0a_0003), 2), (prefix(0x0b_0001), 3)];
+        structure.rebuild(&routes.into_iter().collect()).unwrap();
+        let gone = structure.forget(&[routes[1], routes[2]].into_iter().collect(), &[routes[0].0]);
+        assert_eq!(gone, [Prefix::truncated(routes[0].0.first(), around)], "{}", S::NAME);
+        assert_eq!(
+            routes.map(|(prefix, _)| structure.lookup(prefix.first())),
+            [MISS, MISS, 3],
+            "{}",
+            S::NAME
+        );
+    }
+    check::<u32, Rank24>(19);
+    check::<u32, Compact16>(16);
+    check::<u128, Lines6>(16);
 }

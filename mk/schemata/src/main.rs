@@ -49,6 +49,10 @@ fn on(number: u32) -> String {
     format!("crate::mutants_switch::on({number})")
 }
 
+fn place(genre: &str, at: proc_macro2::Span) -> Place {
+    (genre.to_owned(), at.start().line, at.start().column + 1)
+}
+
 /// Text between the comments of mutants.
 fn marked(mutants: &[Mutant], parts: impl IntoIterator<Item = Part>) -> Vec<Part> {
     let numbers: Vec<String> = mutants.iter().map(|m| m.number.to_string()).collect();
@@ -70,9 +74,7 @@ fn text(text: impl Into<String>) -> Part {
 
 impl Rewriter<'_> {
     fn take(&mut self, genre: &str, at: proc_macro2::Span) -> Vec<Mutant> {
-        let at = at.start();
-        let place = (genre.to_owned(), at.line, at.column + 1);
-        self.wanted.remove(&place).unwrap_or_default()
+        self.wanted.remove(&place(genre, at)).unwrap_or_default()
     }
 
     fn rewrite(&mut self, range: Range<usize>, mutants: &[Mutant], parts: impl IntoIterator<Item = Part>) {
@@ -157,6 +159,19 @@ impl<'ast> Visit<'ast> for Rewriter<'_> {
             );
         }
         visit::visit_expr_unary(self, expr);
+    }
+
+    fn visit_expr_match(&mut self, expr: &'ast syn::ExprMatch) {
+        // An arm that may be deleted counts for nothing; if the others are not for all values, the compiler says so of the whole.
+        let plain = expr.arms.iter().filter(|arm| !matches!(arm.pat, syn::Pat::Guard(_)));
+        let deleted = plain.filter_map(|arm| self.wanted.get(&place("MatchArm", arm.span()))).flatten();
+        let numbers: Vec<String> = deleted.map(|mutant| mutant.number.to_string()).collect();
+        if !numbers.is_empty() {
+            let begin = text(format!("/*={}*/", numbers.join(" ")));
+            let parts = vec![begin, Part::Source(bytes(expr)), text("/*>*/")];
+            self.rewrites.push(Rewrite { range: bytes(expr), parts });
+        }
+        visit::visit_expr_match(self, expr);
     }
 
     fn visit_arm(&mut self, arm: &'ast syn::Arm) {
