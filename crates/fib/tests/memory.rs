@@ -106,6 +106,23 @@ fn memory_is_told_apart() {
 }
 
 #[test]
+fn what_is_free_between_others_is_counted() {
+    fn check<S: Structure<u32>>() {
+        let routes = (0..20_000u32).flat_map(|n| [(n << 16, 24, 1), (n << 16 | 8, 30, 2 + n % 3)]);
+        let routes: Vec<_> = routes.map(|(bits, len, to)| (Prefix::truncated(bits, len), to)).collect();
+        let mut fib = Fib::<u32, S>::build(&routes).unwrap();
+        let writer_bytes = |fib: &Fib<u32, S>| fib.structure().memory().writer_bytes;
+        let before = writer_bytes(&fib);
+        // Of each second network the line that its last bits take.
+        routes.iter().skip(1).step_by(4).for_each(|route| drop(fib.withdraw(route.0)));
+        let grown = writer_bytes(&fib).saturating_sub(before);
+        assert!((8_000 * 4..1 << 20).contains(&grown), "{}: {grown} bytes", S::NAME);
+    }
+    check::<causeway_fib::Rank24>();
+    check::<causeway_fib::Compact16>();
+}
+
+#[test]
 fn what_waits_for_readers_is_counted() {
     fn check<A: causeway_fib::Address, S: Shared<A>>() {
         let mut fib = Fib::<A, S>::build(&small(1)).unwrap();
