@@ -258,7 +258,10 @@ mod tests {
             let mut fib = Fib::<u32, S>::new().unwrap();
             let [outer, inner] = ["10.0.0.0/8", "10.1.0.0/16"].map(|text| text.parse().unwrap());
             fib.apply(&[(inner, Some(1)), (outer, Some(2)), (inner, None), (inner, Some(3))]).unwrap();
-            assert_eq!([0x0a01_0000, 0x0a02_0000].map(|address| fib.lookup(address)), [3, 2], "{}", S::NAME);
+            let (addresses, mut results) = ([0x0a01_0000, 0x0a02_0000], [9, 9]);
+            assert_eq!(addresses.map(|address| fib.lookup(address)), [3, 2], "{}", S::NAME);
+            fib.lookup_batch(&addresses, &mut results);
+            assert_eq!(results, [3, 2], "{}", S::NAME);
             fib.apply(&[(inner, Some(4)), (outer, None), (inner, None), (Prefix::DEFAULT, None)]).unwrap();
             assert_eq!((fib.lookup(0x0a01_0000), fib.rib().len()), (MISS, 0), "{}", S::NAME);
             assert_eq!(fib.apply(&[(inner, Some(1)), (outer, Some(MISS))]).map_err(drop), Err(()));
@@ -267,5 +270,19 @@ mod tests {
         check::<Rank24>();
         check::<Compact16>();
         check::<Linear<u32>>();
+    }
+
+    #[test]
+    fn adjacencies_are_numbers_of_15_bits() {
+        fn check<A: Address, S: Structure<A>>() {
+            let mut fib = Fib::<A, S>::new().unwrap();
+            fib.insert(Prefix::DEFAULT, 32_767).unwrap();
+            let refused = FibError::AdjacencyRange { adjacency: 32_768, largest: 32_767 };
+            assert_eq!(fib.replace(Prefix::DEFAULT, 32_768), Err(refused), "{}", S::NAME);
+            assert_eq!(fib.lookup(A::from_u32(1)), 32_767, "{}", S::NAME);
+        }
+        check::<u32, Rank24>();
+        check::<u32, Compact16>();
+        check::<u128, Lines6>();
     }
 }

@@ -85,17 +85,61 @@ fn a_table_that_gets_no_address_space_is_an_error() {
 
 #[test]
 fn memory_is_told_apart() {
-    let routes: Vec<_> =
-        (0..50_000).map(|n: u32| (Prefix::truncated(n.wrapping_mul(0x9e37_79b9), 24), 1 + n % 200)).collect();
-    let mut fib = Fib4::build(&routes).unwrap();
-    let full = fib.memory();
-    assert!(full.index_bytes <= full.resident_bytes && full.writer_bytes > routes.len() * 12, "{full:?}");
-    fib.load(&[]).unwrap();
-    // What was replaced waits until the table is changed again.
-    (0..200).for_each(|n| drop(fib.replace(Prefix::DEFAULT, 1 + n % 2)));
-    let empty = fib.memory();
-    assert!(empty.index_bytes < full.index_bytes, "{empty:?} after {full:?}");
-    assert!(empty.writer_bytes < full.writer_bytes / 10, "{empty:?} after {full:?}");
+    fn check<A: causeway_fib::Address, S: Shared<A>>() {
+        let net = |n: u32| A::from_u32(n.wrapping_mul(0x9e37_79b9)) << u32::from(A::BITS - 32);
+        let nets = (0..25_000).map(|n| (Prefix::truncated(net(n), 24), 1 + n % 200));
+        let inside = (0..25_000).map(|n| (Prefix::truncated(net(n), 30), 201));
+        let routes: Vec<_> = nets.chain(inside).collect();
+        let mut fib = Fib::<A, S>::build(&routes).unwrap();
+        let full = fib.memory();
+        assert!(full.index_bytes <= full.resident_bytes && full.writer_bytes > routes.len() * 12, "{full:?}");
+        fib.load(&[]).unwrap();
+        // What was replaced waits until the table is changed again.
+        (0..200).for_each(|n| drop(fib.replace(Prefix::DEFAULT, 1 + n % 2)));
+        let empty = fib.memory();
+        assert!(empty.index_bytes < full.index_bytes, "{}: {empty:?} after {full:?}", S::NAME);
+        assert!(empty.writer_bytes < full.writer_bytes, "{}: {empty:?} after {full:?}", S::NAME);
+    }
+    check::<u32, causeway_fib::Rank24>();
+    check::<u32, causeway_fib::Compact16>();
+    check::<u128, causeway_fib::Lines6>();
+}
+
+#[test]
+fn what_is_free_between_others_is_counted() {
+    fn check<S: Structure<u32>>() {
+        let routes = (0..20_000u32).flat_map(|n| [(n << 16, 24, 1), (n << 16 | 8, 30, 2 + n % 3)]);
+        let routes: Vec<_> = routes.map(|(bits, len, to)| (Prefix::truncated(bits, len), to)).collect();
+        let mut fib = Fib::<u32, S>::build(&routes).unwrap();
+        let writer_bytes = |fib: &Fib<u32, S>| fib.structure().memory().writer_bytes;
+        let before = writer_bytes(&fib);
+        // Of each second network the line that its last bits take.
+        routes.iter().skip(1).step_by(4).for_each(|route| drop(fib.withdraw(route.0)));
+        let grown = writer_bytes(&fib).saturating_sub(before);
+        assert!((8_000 * 4..1 << 20).contains(&grown), "{}: {grown} bytes", S::NAME);
+    }
+    check::<causeway_fib::Rank24>();
+    check::<causeway_fib::Compact16>();
+}
+
+#[test]
+fn what_waits_for_readers_is_counted() {
+    fn check<A: causeway_fib::Address, S: Shared<A>>() {
+        let mut fib = Fib::<A, S>::build(&small(1)).unwrap();
+        let reader = fib.reader();
+        let stopped = reader.domain().participant();
+        let pinned = stopped.pin();
+        let before = fib.memory().writer_bytes;
+        for (n, (prefix, _)) in (10..2_010).zip(small(1).into_iter().cycle()) {
+            fib.replace(prefix, n).unwrap();
+        }
+        let grown = fib.memory().writer_bytes - before;
+        assert!((2_000 * 4..2_000 * 100).contains(&grown), "{}: {grown} bytes", S::NAME);
+        drop(pinned);
+    }
+    check::<u32, causeway_fib::Rank24>();
+    check::<u32, causeway_fib::Compact16>();
+    check::<u128, causeway_fib::Lines6>();
 }
 
 /// What lookups walk is as large as what one knows to be in it: the first level, always there, and at least a leaf for each
@@ -131,4 +175,41 @@ fn what_lookups_walk_is_counted() {
     }
     grown::<causeway_fib::Rank24>((1 << 24) / 32 * 8, 2);
     grown::<causeway_fib::Compact16>((1 << 16) * 4, 2);
+}
+
+#[test]
+fn an_empty_table_is_its_first_level_and_what_its_writer_plans() {
+    fn empty<A: causeway_fib::Address, S: Structure<A>>() -> (usize, Memory) {
+        let fib = Fib::<A, S>::new().unwrap();
+        (fib.bytes(), fib.memory())
+    }
+    assert_eq!(empty::<u32, causeway_fib::Rank24>().0, (1 << 24) / 32 * 8);
+    assert_eq!(empty::<u32, causeway_fib::Compact16>().0, (1 << 16) * 4);
+    let (bytes, memory) = empty::<u128, causeway_fib::Lines6>();
+    assert!(bytes >= (1 << 16) * 4 && memory.index_bytes >= (1 << 16) * 4, "{bytes}, {memory:?}");
+    // Two numbers for each /16.
+    assert!((1 << 19..(1 << 19) + (1 << 16)).contains(&memory.writer_bytes), "{memory:?}");
+}
+
+#[test]
+fn words_are_in_use_on_every_page_only_with_many_routes() {
+    let few: Vec<_> = (0..1 << 14).map(|n| (Prefix::truncated(n << 8, 24), 1 + n % 2)).collect();
+    let mut fib = Fib4::build(&few).unwrap();
+    let first_level = (1 << 24) / 32 * 8;
+    assert!(fib.memory().resident_bytes < first_level, "{:?}", fib.memory());
+    fib.insert("192.0.2.0/24".parse().unwrap(), 1).unwrap();
+    assert!(fib.memory().resident_bytes >= first_level, "{:?}", fib.memory());
+    fib.insert("198.51.100.0/24".parse().unwrap(), 1).unwrap();
+    assert!(fib.memory().resident_bytes >= first_level, "{:?}", fib.memory());
+}
+
+#[test]
+fn the_lines_of_adjacencies_are_counted() {
+    let writer_bytes = |adjacency| {
+        let fib = CompactFib4::build(&[("10.0.0.0/8".parse().unwrap(), adjacency)]).unwrap();
+        fib.memory().writer_bytes
+    };
+    // One number for each up to the largest in use.
+    let more = writer_bytes(32_767) - writer_bytes(1);
+    assert!((32_000 * 4..32_767 * 9).contains(&more), "{more} bytes");
 }

@@ -214,6 +214,38 @@ fn a_small_region_is_filled_and_no_further() {
     assert_eq!(look_up4(&memory, &layout, prefix(refused).first()), 0);
 }
 
+/// Of 2^16 leaves, half are set aside; runs of 32 fill the others to the last.
+#[test]
+fn a_small_region_has_room_for_as_many_leaves_as_its_layout_says() {
+    let layout = Rank24Layout::new(16);
+    let (memory, region) = given(layout.bytes());
+    let mut fib = Fib::with_structure(Rank24::in_region(layout, region, &Domain::new()).unwrap());
+    let net = |n: u32| (Prefix::truncated(n << 8, 24), 1 + n % 9);
+    let routes: Vec<_> = (0..1 << 15).map(net).collect();
+    fib.load(&routes).unwrap();
+    assert!(
+        routes.iter().all(|&(prefix, adjacency)| look_up4(&memory, &layout, prefix.first()) == adjacency)
+    );
+    assert_eq!(fib.insert(net(1 << 15).0, 1), Err(FibError::Full));
+}
+
+#[test]
+fn a_change_that_says_what_is_there_writes_nothing() {
+    let layout = Rank24Layout::new(16);
+    let (memory, region) = given(layout.bytes());
+    let mut fib = Fib::with_structure(Rank24::in_region(layout, region, &Domain::new()).unwrap());
+    let prefix = |text: &str| text.parse::<Prefix<u32>>().unwrap();
+    for (number, net) in ["10.0.0.0/8", "10.0.3.0/24", "10.0.5.0/24", "10.0.7.0/24"].into_iter().enumerate() {
+        fib.insert(prefix(net), 1 + number as u32).unwrap();
+    }
+    let words = || memory.words().iter().map(|word| word.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let before = words();
+    fib.insert(prefix("10.0.5.128/25"), 3).unwrap();
+    assert!(words() == before, "the same route in two pieces");
+    fib.replace(prefix("10.0.5.128/25"), 4).unwrap();
+    assert!(words() != before);
+}
+
 #[test]
 fn a_region_that_is_no_place_for_a_table_is_refused() {
     let layout = Rank24Layout::new(16);

@@ -3,8 +3,8 @@
 
 use causeway_fib::baseline::radix::Radix;
 use causeway_fib::{
-    Address, AdjacencyIndex, Change, Fib, FibError, LeftRight, Lines6, Lookup, MISS, Prefix, Rank24, Rib,
-    Shared, Structure, Table,
+    Address, AdjacencyIndex, Change, Compact16, Fib, FibError, LeftRight, Lines6, Lookup, MISS, Prefix,
+    Rank24, Rib, Shared, Structure, Table,
 };
 use proptest::prelude::*;
 
@@ -147,8 +147,45 @@ fn what_a_withdrawal_hides_comes_back_when_readers_move_on() {
     let found = || routes.map(|(text, _)| reader.lookup(prefix(text).first()));
     assert_eq!(found(), [MISS, MISS, MISS, 4]);
     assert_eq!((fib.unsettled(), fib.settle()), (2, Err(FibError::Busy)));
+    assert_eq!(fib.forgotten(), [prefix("10.0.0.0/19")], "the whole word");
     assert_eq!(fib.insert(prefix("12.0.1.0/24"), 1), Err(FibError::Busy), "what was there goes before");
     drop(pin);
-    assert_eq!((fib.settle(), fib.unsettled()), (Ok(()), 0));
+    assert_eq!((fib.settle(), fib.unsettled(), fib.forgotten().len()), (Ok(()), 0, 0));
     assert_eq!(found(), [1, 2, MISS, 4]);
+}
+
+#[test]
+fn nothing_can_always_be_loaded() {
+    let routes = [(Prefix::DEFAULT, 1)];
+    let mut fib = Fib::<u32, LeftRight<u32, Radix<u32>>>::build(&routes).unwrap();
+    let reader = fib.reader();
+    let stopped = reader.domain().participant();
+    let pin = stopped.pin();
+    assert_eq!(fib.load(&[(Prefix::DEFAULT, 2)]), Ok(()));
+    assert_eq!(fib.load(&routes), Err(FibError::Busy), "the reader may see the other copy");
+    assert_eq!((fib.load(&[]), reader.lookup(0), fib.rib().len()), (Ok(()), MISS, 0));
+    drop(pin);
+    fib.load(&routes).unwrap();
+    assert_eq!(reader.lookup(0), 1);
+}
+
+#[test]
+fn a_structure_tells_what_it_forgot() {
+    fn check<A: Address, S: Structure<A>>(around: u8) {
+        let prefix = |n: u32| Prefix::truncated(A::from_u32(n << 8) << u32::from(A::BITS - 32), 24);
+        let mut structure = S::empty().unwrap();
+        let routes = [(prefix(0x0a_0001), 1), (prefix(0x0a_0003), 2), (prefix(0x0b_0001), 3)];
+        structure.rebuild(&routes.into_iter().collect()).unwrap();
+        let gone = structure.forget(&[routes[1], routes[2]].into_iter().collect(), &[routes[0].0]);
+        assert_eq!(gone, [Prefix::truncated(routes[0].0.first(), around)], "{}", S::NAME);
+        assert_eq!(
+            routes.map(|(prefix, _)| structure.lookup(prefix.first())),
+            [MISS, MISS, 3],
+            "{}",
+            S::NAME
+        );
+    }
+    check::<u32, Rank24>(19);
+    check::<u32, Compact16>(16);
+    check::<u128, Lines6>(16);
 }

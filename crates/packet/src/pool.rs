@@ -223,9 +223,7 @@ impl Magazine {
     fn flush(&mut self, keep: usize) {
         // The oldest frames leave; the most recently freed, still cached, stay.
         let leave = self.len.saturating_sub(keep);
-        if leave > 0 {
-            pool().stack.give(&self.ids[..leave]);
-        }
+        pool().stack.give(&self.ids[..leave]);
         self.ids.copy_within(leave..self.len, 0);
         self.len -= leave;
     }

@@ -362,7 +362,7 @@ impl Reception {
                 self.arm(io, port);
             }
         }
-        if left == 0 && !self.list.is_empty() {
+        if !self.list.is_empty() {
             self.budget_exhausted += 1;
         }
         self.enter(Phase::Always)

@@ -2,6 +2,8 @@
 
 use super::{library, plan, seen, start, until};
 use causeway_engine::{Options, Router};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 #[test]
 fn a_swap_keeps_packets_and_state_and_a_bad_one_changes_nothing() {
@@ -129,4 +131,55 @@ fn an_element_goes_on_counting_while_its_class_stays() {
     assert_eq!(counted(&router), 3, "others may change");
     router.swap(plan("x :: Source(0) -> c :: Log -> a :: Log;")).unwrap();
     assert_eq!(counted(&router), 0, "another class by the same name begins anew");
+}
+
+#[test]
+fn counts_are_kept_for_an_element_that_comes_back_if_that_is_asked_for() {
+    let (with, without) =
+        ("s :: Source(0) -> c :: Log; t :: Source(3) -> l :: Tally;", "s :: Source(0) -> c :: Log;");
+    let mut router = start(with, 1);
+    let counted = |router: &Router, element: &str| {
+        router.counters().filter(|(line, _)| line.element == element).map(|(_, n)| n).collect::<Vec<_>>()
+    };
+    until("all passed", || router.read("l", "tally", "").unwrap() == "3");
+    let (log, source) = (counted(&router, "c"), counted(&router, "t"));
+    assert!(source.contains(&3), "{source:?}");
+    router.keep_counts();
+    router.swap(plan(without)).unwrap();
+    router.swap(plan(&with.replace("Source(3)", "Source(0)"))).unwrap();
+    assert_eq!((counted(&router, "c"), counted(&router, "t")), (log, source.clone()));
+    router.swap(plan(without)).unwrap();
+    router.swap(plan(&with.replace("Source(3)", "Source(0)"))).unwrap();
+    assert_eq!(counted(&router, "t"), vec![0; source.len()], "asked for once, kept once");
+}
+
+/// Counts the errors that say of a worker that it does not answer.
+struct Unanswered(AtomicUsize);
+
+impl log::Log for Unanswered {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let one = record.args().to_string().contains("does not answer");
+        self.0.fetch_add(usize::from(one), Ordering::Relaxed);
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn after_a_swap_all_have_answered_and_each_has_stood_still() {
+    static UNANSWERED: Unanswered = Unanswered(AtomicUsize::new(0));
+    log::set_logger(&UNANSWERED).expect("no other here");
+    log::set_max_level(log::LevelFilter::Error);
+    for (text, workers) in [("x :: Pin();", 1), ("Pin(a 0, l 1); a :: Source(9) -> l :: Log;", 2)] {
+        let mut router = start(text, workers);
+        assert!(router.stood_still().iter().all(Duration::is_zero), "no swap yet");
+        router.swap(plan(text)).unwrap();
+        assert_eq!(router.stood_still().len(), workers);
+        assert!(router.stood_still().iter().all(|time| !time.is_zero()), "{:?}", router.stood_still());
+    }
+    assert_eq!(UNANSWERED.0.load(Ordering::Relaxed), 0);
 }

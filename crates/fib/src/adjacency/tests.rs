@@ -279,3 +279,30 @@ fn the_owner_sees_next_hops_and_no_groups() {
     table.set_next_hop(hop, "b").unwrap();
     assert_eq!(table.next_hop(hop), Some(&"b"));
 }
+
+#[test]
+fn the_owner_sees_who_is_in_a_group_and_where_each_ends() {
+    let mut table = Adjacencies::new();
+    assert!(table.is_empty());
+    let [a, b] = ["a", "b"].map(|hop| table.acquire(hop).unwrap());
+    let group = table.group(&[(b, 1), (a, 3)]).unwrap();
+    assert!(!table.is_empty());
+    assert_eq!(table.regions(group), [(1 << 29, b), (1 << 31, a)]);
+    assert_eq!([a, MISS, 99].map(|index| table.regions(index)), [const { Vec::new() }; 3], "no groups");
+}
+
+#[test]
+fn what_waits_for_a_reader_ends_with_the_last_of_the_table_and_its_readers() {
+    let ends = std::sync::Arc::default();
+    let mut table = Adjacencies::new();
+    let index = table.acquire(Ends(0, std::sync::Arc::clone(&ends))).unwrap();
+    let reader = table.reader();
+    let view = reader.pin();
+    table.set_next_hop(index, Ends(1, ends.clone())).unwrap();
+    let seen = view.resolve(index, 0).map(|hop| hop.0);
+    drop(table);
+    assert_eq!((seen, view.resolve(index, 0).map(|hop| hop.0)), (Some(1), Some(1)));
+    drop(view);
+    drop(reader);
+    assert_eq!(std::sync::Arc::strong_count(&ends), 1, "{} ended", ends.lock().unwrap().len());
+}

@@ -120,6 +120,7 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
+    use crate::Mirror;
     use crate::model::{NextHopKind, Path, ReversePath, SettingScope, Target};
     use crate::prefix::Prefix;
     use crate::reason::PuntReason;
@@ -170,6 +171,23 @@ mod tests {
             Target::Punt { reason, .. } => (reason, vec![]),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn messages_that_were_recorded_are_taken_in_and_counted() {
+        let route = |net: u8| {
+            let request = Request::new(RTM_NEWROUTE, 0, &RT_HEADER).attribute(RTA_DST, &[10, net, 0, 0]);
+            request.attribute(RTA_OIF, &7u32.to_ne_bytes()).finish(1)
+        };
+        // Of a kind that the mirror has no use for.
+        let other = Request::new(2, 0, &[0; 20]).finish(1);
+        let recorded = [route(1), other, route(2)].concat();
+        let mut mirror = Mirror::new([7]);
+        assert_eq!((mirror.take_in(&recorded).ok(), mirror.route_count()), (Some(3), 2));
+        assert_eq!(mirror.take_in(&[]).ok(), Some(0));
+        let cut = [route(3), route(4)[..20].to_vec()].concat();
+        assert!(mirror.take_in(&cut).is_err());
+        assert_eq!(mirror.route_count(), 3, "what was whole is taken in");
     }
 
     #[test]

@@ -1,0 +1,28 @@
+//! Runs that stop before they are done.
+
+use super::*;
+
+#[test]
+fn a_napi_port_that_interrupts_while_interrupts_are_served_has_its_turn_in_the_next_run() {
+    let (mut r, mut rings) = with(&[NAPI_4, Mechanism::Interrupt], 300);
+    rings.arrive(&mut r, 1, 3);
+    assert_eq!(r.run(&mut rings, 0, 1), (0, true));
+    assert!(r.under_way());
+    rings.arrive(&mut r, 0, 1);
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (3, true));
+    assert_eq!((&rings.forwarded[..], r.under_way()), (&[0, 3][..], false), "its interrupt comes late");
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (1, false));
+}
+
+#[test]
+fn what_is_delivered_later_ends_a_run_and_an_empty_ring_does_not() {
+    let (mut r, mut rings) = with(&[Mechanism::Polling; 3], 300);
+    rings.defers = true;
+    for port in [1, 2] {
+        rings.arrive(&mut r, port, 1);
+    }
+    assert_eq!(r.run(&mut rings, 0, usize::MAX).0, 1);
+    assert_eq!((&rings.forwarded[..], r.under_way()), (&[0, 1, 0][..], true));
+    assert_eq!(r.run(&mut rings, 0, usize::MAX).0, 1);
+    assert_eq!((&rings.forwarded[..], r.under_way()), (&[0, 1, 1][..], false));
+}
