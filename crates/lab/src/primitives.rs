@@ -2,7 +2,7 @@
 //! thread.
 
 use crate::tester::pin;
-use crate::veth::wake_up_us;
+use crate::veth::wake_ups_us;
 use anyhow::Result;
 use causeway_bpf::{Alu, Asm, Cond, ErrorKind, Program, ProgramKind, Reg, Size, action, xdp_md};
 use causeway_results::stats::median;
@@ -36,7 +36,10 @@ pub fn primitives(processor: usize) -> Result<Vec<(&'static str, f64)>> {
     let copy = median_ps(|| black_box(&mut to).copy_from_slice(black_box(&from)));
     let mut all = vec![("system call", call), ("copy of 1514 bytes", copy)];
     all.extend(bpf_run_ps()?.map(|run| ("run of a small BPF program", run)));
-    all.push(("wake-up", wake_up_us(processor)? * 1e6));
+    for (what, call, pause) in [("wake-up", "call of a wake-up", 2000), ("wake-up soon", "call of a wake-up soon", 30)] {
+        let [wake_up, waker] = wake_ups_us(processor, Duration::from_micros(pause))?;
+        all.extend([(what, wake_up * 1e6), (call, waker * 1e6)]);
+    }
     let [interrupt, pause] = clock_wakes_ps(processor)?;
     all.extend([("interrupt of the clock", interrupt), ("pause of a thread", pause)]);
     Ok(all)

@@ -27,7 +27,7 @@ const WARM_PART: u64 = 4;
 /// Trials of the first round at a length, of which the median says what a device carries.
 const FIRST: usize = 3;
 /// Frames of hand-overs whose time is told: alone, by the ring of a port, and by a live run of the fewest and of twice as many.
-const HANDED_OVER: [u16; 4] = [1, 8, 16, 32];
+const HANDED_OVER: [u16; 7] = [1, 4, 8, 16, 32, 64, 256];
 /// The percentile of delay beside the median.
 const LATE: f64 = 0.99;
 
@@ -207,7 +207,8 @@ impl Trials<'_, '_> {
         for frames in HANDED_OVER {
             if let Some(ns) = hand_overs.takes_ns(frames) {
                 let x = (axis("frames", ""), f64::from(frames));
-                findings.add(&named("time to hand over"), ("time", "ns"), x, ns, "");
+                findings.add(&named("time to hand over"), ("time", "ns"), x.clone(), ns, "");
+                findings.add(&named(&format!("at {part} %/time to hand over")), ("time", "ns"), x, ns, "");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::veth::fit::{Target, What};
 use anyhow::{Context, Result, ensure};
-use causeway_results::stats::median;
+use causeway_results::stats::{median, quantile};
 use causeway_results::{Document, Measurement};
 
 /// Repetitions from which on two modes can be seen.
@@ -21,6 +21,8 @@ const HANDING_OVER: &str = "time to hand over";
 /// Numbers of frames that are handed over, of which these times tell what one takes: where few go together, and many.
 pub const FEW: f64 = 8.0;
 const MANY: [f64; 2] = [16.0, 32.0];
+/// The part of trials in which hand-overs found the device awake, at least: they pay for its waking otherwise.
+const UNDISTURBED: f64 = 0.1;
 /// Lengths below which nothing is left to predict.
 const LENGTHS: usize = 3;
 /// Percent of what a device carries from which on a second delay of the shortest frames calibrates.
@@ -56,6 +58,17 @@ pub struct Look {
     pub together: Option<f64>,
 }
 
+/// What the tester takes to receive frames of a length, where more is offered than it sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Receiving {
+    /// Length of frames.
+    pub bytes: u32,
+    /// Processor time of the thread for each, nanoseconds, with its pauses.
+    pub frame_ns: f64,
+    /// Pauses for each.
+    pub pauses: f64,
+}
+
 /// What the tester takes to hand frames of a length over, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandOver {
@@ -74,7 +87,7 @@ impl HandOver {
     }
 
     /// A frame where many go together, and what these take beside their frames.
-    pub fn many_ns(&self) -> [f64; 2] {
+    pub fn many_ns(self) -> [f64; 2] {
         let [fewest, twice] = self.many_ns;
         let each = ((twice - fewest) / (MANY[1] - MANY[0])).max(0.0);
         [each, (fewest - each * MANY[0]).max(0.0)]
@@ -90,10 +103,8 @@ pub struct Measured {
     pub full: Vec<Full>,
     /// Times, by rising length and load.
     pub looks: Vec<Look>,
-    /// What the tester takes to receive a frame, nanoseconds, with its pauses.
-    pub receive_ns: f64,
-    /// Pauses for each frame then.
-    pub pauses: f64,
+    /// What the tester takes to receive, by rising length.
+    pub receiving: Vec<Receiving>,
     /// What it takes to hand frames over, by rising length, where it was seen often enough.
     pub hand_overs: Vec<HandOver>,
 }
@@ -108,6 +119,8 @@ pub struct Chosen {
     pub delays: [(u32, u32); 3],
     /// Of the shortest and the longest frames.
     pub hand_overs: [HandOver; 2],
+    /// Of these too.
+    pub receiving: [Receiving; 2],
 }
 
 /// Whether values are of two kinds: two groups of at least two with a gap between them that is like no other.
@@ -176,17 +189,16 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
     }
     let hand_over = |bytes: u32| {
         let all = values(&format!("/{bytes} bytes/{HANDING_OVER}"))?;
-        let ns = |frames: f64| median(&at(all, frames)?.repetitions);
+        let ns = |frames: f64| quantile(&at(all, frames)?.repetitions, UNDISTURBED);
         Some(HandOver { bytes, few_ns: ns(FEW)?, many_ns: [ns(MANY[0])?, ns(MANY[1])?] })
     };
     let hand_overs = full.iter().filter_map(|full| hand_over(full.bytes)).collect();
-    let middle = |all: &[Measurement]| {
-        let each: Vec<f64> = all.iter().filter_map(|one| median(&one.repetitions)).collect();
-        median(&each)
+    let receive = |bytes: u32| {
+        let of = |what: &str| median(&at(values(what)?, f64::from(bytes))?.repetitions);
+        Some(Receiving { bytes, frame_ns: of(RECEIVING)?, pauses: of(PAUSES)? })
     };
-    let receive_ns = middle(values(RECEIVING)?)?;
-    let pauses = values(PAUSES).and_then(middle).unwrap_or_default();
-    Some(Measured { name: name.to_owned(), full, looks, receive_ns, pauses, hand_overs })
+    let receiving = full.iter().filter_map(|full| receive(full.bytes)).collect();
+    Some(Measured { name: name.to_owned(), full, looks, receiving, hand_overs })
 }
 
 impl Measured {
@@ -231,7 +243,12 @@ impl Measured {
             })
         };
         let hand_overs = [hand_over(first.bytes)?, hand_over(last.bytes)?];
-        Ok(Chosen { targets, rates: [first.bytes, last.bytes], delays, hand_overs })
+        let receiving = |bytes| {
+            let found = self.receiving.iter().find(|one| one.bytes == bytes).copied();
+            found.with_context(|| format!("{name}, {bytes} bytes: what it takes to receive is not there"))
+        };
+        let receiving = [receiving(first.bytes)?, receiving(last.bytes)?];
+        Ok(Chosen { targets, rates: [first.bytes, last.bytes], delays, hand_overs, receiving })
     }
 }
 
@@ -242,9 +259,22 @@ impl Look {
     ///
     /// Why it has none.
     pub fn one(&self) -> Result<f64> {
-        let what = format!("the delay of {} bytes at {} %", self.bytes, self.part);
-        ensure!(!self.limited, "{what} was {LIMITED}, and calibrates nothing");
-        steady(&self.inside_us, &what)
+        self.is_offered()?;
+        steady(&self.inside_us, &self.what())
+    }
+
+    /// Whether the tester offered it.
+    ///
+    /// # Errors
+    ///
+    /// If it fell behind.
+    pub fn is_offered(&self) -> Result<()> {
+        ensure!(!self.limited, "{} was {LIMITED}, and calibrates nothing", self.what());
+        Ok(())
+    }
+
+    fn what(&self) -> String {
+        format!("the delay of {} bytes at {} %", self.bytes, self.part)
     }
 }
 
