@@ -36,6 +36,8 @@ pub const LOAD_MOST: u32 = 80;
 const RUN_PS: Time = 200 * MILLISECOND;
 /// How often it does so, each time with other chance: the median counts, as of the laboratory's repetitions.
 const RUNS: u64 = 5;
+/// Where, of an even spread between -1 and 1, the lower tenth ends.
+const LEAST: f64 = 0.8;
 /// The part of the tester's time for a frame with which a device that the tester limits is first taken to forward it.
 const QUICKER: f64 = 0.7;
 
@@ -263,10 +265,12 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
     }
     let [interrupt_ps, rouse_ps] = ["interrupt of the clock", "pause of a thread"].map(take);
     if let Some(ps) = interrupt_ps {
-        bed.tester.interrupt = measured_by_itself(ps, "by itself: how long another thread stands still");
+        let value = measured_by_itself(ps, "by itself: how long another thread stands still");
+        (bed.tester.interrupt, bed.device.interrupt) = (value.clone(), value);
     }
     if let Some(ps) = rouse_ps {
-        bed.tester.rouse = measured_by_itself(ps, "by itself: processor time of a thread that sleeps");
+        let value = measured_by_itself(ps, "by itself: processor time of a thread that sleeps");
+        (bed.tester.rouse, bed.device.rouse) = (value.clone(), value);
     }
     let receive_ps = receive(&mut bed, chosen, rouse_ps.unwrap_or_default());
     hand_over(&mut bed, chosen);
@@ -309,7 +313,9 @@ fn receive(bed: &mut BedValues, chosen: &Chosen, rouse_ps: f64) -> [f64; 2] {
 /// What handing frames over takes where few go together, and what many take beside their frames, as the tester found it. A device
 /// in user space sends by the same ways.
 fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
-    let ps = NANOSECOND as f64;
+    // A tenth of pieces of work that vary by so much at most takes so much less than they mostly do.
+    let least = 1.0 - LEAST * bed.tester.vary.value as f64 / 1e3;
+    let ps = NANOSECOND as f64 / least;
     let [short, long] = chosen.hand_overs;
     let call_ps = bed.tester.call.value as f64;
     let [of_short, of_long] = [short, long].map(|one| one.single_ns() * ps - call_ps / measured::FEW);

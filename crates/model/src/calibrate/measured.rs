@@ -116,7 +116,7 @@ pub struct Chosen {
     /// Lengths whose rates are among them.
     pub rates: [u32; 2],
     /// Lengths and parts of delays.
-    pub delays: [(u32, u32); 3],
+    pub delays: [(u32, u32); 4],
     /// Of the shortest and the longest frames.
     pub hand_overs: [HandOver; 2],
     /// Of these too.
@@ -223,8 +223,9 @@ impl Measured {
                 targets.push(Target { bytes, load_fps: None, what, measured });
             }
         }
-        let mut delays = [(0, 0); 3];
-        let wanted = [(first.bytes, 0), (first.bytes, LOADED), (last.bytes, 0)];
+        let mut delays = [(0, 0); 4];
+        let wanted =
+            [(first.bytes, 0), (first.bytes, LOADED), (last.bytes, 0), (last.bytes, LOADED)];
         for (place, (bytes, from)) in delays.iter_mut().zip(wanted) {
             let mut looks = self.looks.iter().filter(|look| look.bytes == bytes && look.part >= from);
             let look = looks.find_map(|look| Some((look, look.one().ok()?)));

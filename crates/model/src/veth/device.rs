@@ -5,7 +5,7 @@
 //! ([`Spin`], the live router's) before it sleeps. What a turn takes all of its frames wait for.
 
 use super::machine::DeviceValues;
-use super::tester::{Vary, divided};
+use super::tester::{Sleeper, Vary, divided};
 use crate::event::Time;
 use causeway_engine::{Spin, SpinTime};
 use std::collections::VecDeque;
@@ -72,6 +72,7 @@ pub struct Device {
     joins: u64,
     room: usize,
     vary: Vary,
+    watch: Sleeper,
     spin: Spin,
     state: State,
     since_ps: Time,
@@ -106,6 +107,7 @@ impl Device {
             joins: values.joins.value,
             room: values.room.value as usize,
             vary: Vary::new(values.vary.value, seed),
+            watch: Sleeper::new(values.watch.value, values.interrupt.value + values.rouse.value),
             spin: Spin::new(SpinTime::Adaptive(values.spin.value / PS_PER_NS)),
             state: State::Sleeps,
             since_ps: 0,
@@ -175,18 +177,32 @@ impl Device {
         self.taken.extend(self.queue.drain(..frames as usize));
         self.state = State::Takes;
         let [ps] = self.vary.of([before_ps + frames * self.frame_ps[0]]);
-        self.spent_ps[0] += ps;
-        Goes::Takes(now_ps + ps)
+        let end_ps = self.watched(now_ps, ps);
+        self.spent_ps[0] += end_ps - now_ps;
+        Goes::Takes(end_ps)
     }
 
     fn turn(&mut self, now_ps: Time) -> Goes {
         let frames = self.taken.len() as u64;
         let (call_ps, more_ps) = if frames >= self.many { (self.many_ps, 0) } else { (0, self.single_ps) };
         let [call_ps, each_ps] = self.vary.of([call_ps, self.frame_ps[1] + more_ps]);
-        let end_ps = now_ps + call_ps + frames * each_ps;
+        let work_ps = call_ps + frames * each_ps;
+        let end_ps = self.watched(now_ps, work_ps);
+        let first_ps = end_ps - work_ps + call_ps + each_ps;
         self.state = State::Works;
         self.turns += 1;
         self.spent_ps[0] += end_ps - now_ps;
-        Goes::Turn(Turn { first_ps: now_ps + call_ps + each_ps, each_ps, end_ps })
+        Goes::Turn(Turn { first_ps, each_ps, end_ps })
+    }
+
+    /// When work that takes so long ends, which the watch puts off.
+    fn watched(&mut self, now_ps: Time, work_ps: Time) -> Time {
+        // What it took of a processor that slept nobody waited for.
+        while self.watch.wakes(now_ps).is_some() {}
+        let mut end_ps = now_ps + work_ps;
+        while let Some(stop_ps) = self.watch.wakes(end_ps) {
+            end_ps += stop_ps;
+        }
+        end_ps
     }
 }

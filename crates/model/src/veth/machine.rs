@@ -72,6 +72,8 @@ values! {
         pause: Span,
         /// How long one sleeps that receives where nothing is to come.
         long_pause: Span,
+        /// How long the laboratory's watch sleeps that is to see whether the processor stands still.
+        watch: Span,
         /// After which a thread makes way for the other, if that waits.
         slice: Span,
         /// Room for frames that came.
@@ -101,6 +103,12 @@ values! {
         many_call: Span,
         /// Of a frame's time, what is done with all frames of a turn before the first leaves.
         together: Part,
+        /// An interrupt of the clock.
+        interrupt: Span,
+        /// What a thread takes that wakes, finds nothing to do and sleeps again.
+        rouse: Span,
+        /// How long the laboratory's watch sleeps, as on the tester's.
+        watch: Span,
         /// Frames of a turn at most.
         batch: Packets,
         /// Frames of a turn up to which those join it that come while it takes them.
@@ -136,7 +144,7 @@ impl ThisMachine {
 
 impl TesterValues {
     /// Each value's name, and what a file has of it.
-    pub fn lines(&self) -> [(&'static str, String); 23] {
+    pub fn lines(&self) -> [(&'static str, String); 24] {
         [
             ("call", self.call.text()),
             ("look", self.look.text()),
@@ -158,6 +166,7 @@ impl TesterValues {
             ("rouse", self.rouse.text()),
             ("pause", self.pause.text()),
             ("long_pause", self.long_pause.text()),
+            ("watch", self.watch.text()),
             ("slice", self.slice.text()),
             ("ring", self.ring.text()),
             ("vary", self.vary.text()),
@@ -167,7 +176,7 @@ impl TesterValues {
 
 impl DeviceValues {
     /// As [`TesterValues::lines`].
-    pub fn lines(&self) -> [(&'static str, String); 14] {
+    pub fn lines(&self) -> [(&'static str, String); 17] {
         [
             ("wake", self.wake.text()),
             ("look", self.look.text()),
@@ -179,6 +188,9 @@ impl DeviceValues {
             ("many", self.many.text()),
             ("many_call", self.many_call.text()),
             ("together", self.together.text()),
+            ("interrupt", self.interrupt.text()),
+            ("rouse", self.rouse.text()),
+            ("watch", self.watch.text()),
             ("batch", self.batch.text()),
             ("joins", self.joins.text()),
             ("room", self.room.text()),

@@ -61,7 +61,6 @@ pub struct Tester {
     interrupt_ps: Time,
     rouse_ps: Time,
     pause_ps: Time,
-    long_pause_ps: Time,
     slice_ps: Time,
     ring: u64,
     vary: Vary,
@@ -76,8 +75,8 @@ pub struct Tester {
     wakes_ps: Time,
     /// Whether the clock's interrupt for that is yet to come.
     rings: bool,
-    /// When the thread at the other port wakes.
-    other_ps: Time,
+    /// The thread at the other port, and the laboratory's watch.
+    others: [Sleeper; 2],
     /// Frames sent so far.
     pub sent: u64,
     /// The sum over hand-overs of the square of how many frames went together.
@@ -110,6 +109,29 @@ impl Vary {
     }
 }
 
+/// A thread that wakes now and then, has nothing to do and sleeps again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sleeper {
+    wakes_ps: Time,
+    pause_ps: Time,
+    takes_ps: Time,
+}
+
+impl Sleeper {
+    /// One that sleeps so long, and then takes the processor for so long.
+    pub fn new(pause_ps: Time, takes_ps: Time) -> Sleeper {
+        let pause_ps = pause_ps.max(MICROSECOND);
+        Sleeper { wakes_ps: pause_ps, pause_ps, takes_ps }
+    }
+
+    /// How long it takes the processor if it wakes until then.
+    pub fn wakes(&mut self, until_ps: Time) -> Option<Time> {
+        let wakes = self.wakes_ps <= until_ps;
+        self.wakes_ps += if wakes { self.takes_ps + self.pause_ps } else { 0 };
+        wakes.then_some(self.takes_ps)
+    }
+}
+
 /// The parts of a frame's time before others of its batch go, and by itself.
 pub(super) fn divided(frame_ps: Time, together: u64) -> [Time; 2] {
     let before_ps = frame_ps * together / 1_000;
@@ -124,7 +146,8 @@ impl Tester {
         let first_ps = values.first.value + values.first_byte.value * bytes;
         let single_ps = values.single.value + values.single_byte.value * bytes;
         let pause_ps = values.pause.value.max(MICROSECOND);
-        let long_pause_ps = values.long_pause.value.max(MICROSECOND);
+        let rouse_ps = values.interrupt.value + values.rouse.value;
+        let others = [&values.long_pause, &values.watch].map(|pause| Sleeper::new(pause.value, rouse_ps));
         Tester {
             call_ps: values.call.value,
             // Whatever a file says, time passes.
@@ -141,7 +164,6 @@ impl Tester {
             interrupt_ps: values.interrupt.value,
             rouse_ps: values.rouse.value,
             pause_ps,
-            long_pause_ps,
             slice_ps: values.slice.value.max(MICROSECOND),
             ring: values.ring.value,
             vary: Vary::new(values.vary.value, seed),
@@ -152,7 +174,7 @@ impl Tester {
             has_to_wake: false,
             wakes_ps: pause_ps,
             rings: true,
-            other_ps: long_pause_ps,
+            others,
             sent: 0,
             squares: 0,
             waiting: 0,
@@ -238,12 +260,10 @@ impl Tester {
 
     /// How long the clock's next interrupt until then takes, if there is one.
     fn interrupted(&mut self, until_ps: Time) -> Option<Time> {
-        let receiver = self.rings && self.wakes_ps <= until_ps;
-        if self.other_ps <= until_ps && !(receiver && self.wakes_ps < self.other_ps) {
-            let stop_ps = self.interrupt_ps + self.rouse_ps;
-            self.other_ps += stop_ps + self.long_pause_ps;
+        if let Some(stop_ps) = self.others.iter_mut().find_map(|other| other.wakes(until_ps)) {
             return Some(stop_ps);
         }
+        let receiver = self.rings && self.wakes_ps <= until_ps;
         self.rings &= !receiver;
         receiver.then_some(self.interrupt_ps)
     }
