@@ -19,7 +19,7 @@ use crate::event::{MILLISECOND, NANOSECOND, SECOND, Time};
 use crate::machine::{Origin, Span, Value, quoted};
 use crate::run::parallel;
 use crate::veth::machine::{BedValues, ThisMachine};
-use crate::veth::{FULL_FPS, Outcome, Trial, fit, run};
+use crate::veth::{FULL_FPS, Outcome, Trial, fit, paid, run};
 use anyhow::{Context, Result};
 use causeway_results::Document;
 use causeway_results::stats::median;
@@ -287,7 +287,7 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
         let received_ps = forwarded * (receive_ps[n] + chosen.receiving[n].pauses * woken_ps);
         [(SECOND as f64 - received_ps) / sent, QUICKER * SECOND as f64 / forwarded]
     };
-    let bytes = chosen.rates.map(f64::from);
+    let bytes = chosen.rates.map(|bytes| paid(bytes) as f64);
     let [short, long] = [per_frame(0), per_frame(1)];
     let tester = (&mut bed.tester.send, &mut bed.tester.byte);
     let device = (&mut bed.device.frame, &mut bed.device.byte);
@@ -302,10 +302,11 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
 /// What receiving a frame takes without the pauses, of which each takes so long; says what it is of both.
 fn receive(bed: &mut BedValues, chosen: &Chosen, rouse_ps: f64) -> [f64; 2] {
     let [short, long] = chosen.receiving;
+    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
     let [of_short, of_long] = [short, long].map(|one| (one.frame_ns * NANOSECOND as f64 - one.pauses * rouse_ps).max(0.0));
-    let byte_ps = ((of_long - of_short) / f64::from(long.bytes - short.bytes)).max(0.0);
+    let byte_ps = ((of_long - of_short) / between).max(0.0);
     let what = "at full load: processor time of the thread that receives, without its pauses";
-    bed.tester.receive = measured_by_itself(of_short - byte_ps * f64::from(short.bytes), what);
+    bed.tester.receive = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, what);
     bed.tester.receive_byte = measured_by_itself(byte_ps, what);
     [of_short, of_long]
 }
@@ -317,16 +318,17 @@ fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
     let least = 1.0 - LEAST * bed.tester.vary.value as f64 / 1e3;
     let ps = NANOSECOND as f64 / least;
     let [short, long] = chosen.hand_overs;
+    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
     let call_ps = bed.tester.call.value as f64;
     let [of_short, of_long] = [short, long].map(|one| one.single_ns() * ps - call_ps / measured::FEW);
-    let byte_ps = ((of_long - of_short) / f64::from(long.bytes - short.bytes)).max(0.0);
+    let byte_ps = ((of_long - of_short) / between).max(0.0);
     let [[each_ns, call_ns], [each_long_ns, _]] = [short, long].map(HandOver::many_ns);
     let by_tester = "by the tester: hand-overs that nothing disturbed";
     bed.tester.single_byte = measured_by_itself(byte_ps, by_tester);
-    bed.tester.single = measured_by_itself(of_short - byte_ps * f64::from(short.bytes), by_tester);
-    let first_byte_ps = ((each_long_ns - each_ns) * ps / f64::from(long.bytes - short.bytes)).max(0.0);
+    bed.tester.single = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, by_tester);
+    let first_byte_ps = ((each_long_ns - each_ns) * ps / between).max(0.0);
     bed.tester.first_byte = measured_by_itself(first_byte_ps, by_tester);
-    bed.tester.first = measured_by_itself(each_ns * ps - first_byte_ps * f64::from(short.bytes), by_tester);
+    bed.tester.first = measured_by_itself(each_ns * ps - first_byte_ps * paid(short.bytes) as f64, by_tester);
     let many_call = measured_by_itself(call_ns * ps - call_ps, by_tester);
     if bed.device.many.value > 1 {
         bed.device.single = measured_by_itself(

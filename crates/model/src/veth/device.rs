@@ -5,6 +5,7 @@
 //! ([`Spin`], the live router's) before it sleeps. What a turn takes all of its frames wait for.
 
 use super::machine::DeviceValues;
+use super::paid;
 use super::tester::{Sleeper, Vary, divided};
 use crate::event::Time;
 use causeway_engine::{Spin, SpinTime};
@@ -94,7 +95,7 @@ pub struct Device {
 impl Device {
     /// One that forwards frames of this length.
     pub fn new(values: &DeviceValues, bytes: u32, seed: u64) -> Device {
-        let frame_ps = values.frame.value + values.byte.value * u64::from(bytes);
+        let frame_ps = values.frame.value + values.byte.value * paid(bytes);
         Device {
             wake_ps: values.wake.value,
             look_ps: values.look.value,

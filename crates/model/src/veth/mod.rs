@@ -27,6 +27,15 @@ pub const FULL_FPS: f64 = 2e6;
 /// What passes before anything counts.
 const WARM_UP_PS: Time = 10 * MILLISECOND;
 
+/// The frame by whose bytes a cost for each is told.
+const LONGEST: u64 = 1_518;
+
+/// For how many bytes a frame of this length pays. As many as it has if it is the longest; shorter ones pay as the root of their
+/// length, since memory that is read on and on is fetched ahead, and the first lines of a frame are waited for.
+pub fn paid(bytes: u32) -> u64 {
+    (u64::from(bytes) * LONGEST).isqrt()
+}
+
 /// What is offered, and for how long after a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {

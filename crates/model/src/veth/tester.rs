@@ -8,6 +8,7 @@
 //! wakes as well, if seldom.
 
 use super::machine::TesterValues;
+use super::paid;
 use crate::event::{MICROSECOND, NANOSECOND, SECOND, Time};
 
 /// Who has the processor.
@@ -141,7 +142,7 @@ pub(super) fn divided(frame_ps: Time, together: u64) -> [Time; 2] {
 impl Tester {
     /// One that is to send so many frames of this length a second.
     pub fn new(values: &TesterValues, bytes: u32, load_fps: f64, seed: u64) -> Tester {
-        let bytes = u64::from(bytes);
+        let bytes = paid(bytes);
         let frame_ps = values.send.value + values.byte.value * bytes;
         let first_ps = values.first.value + values.first_byte.value * bytes;
         let single_ps = values.single.value + values.single_byte.value * bytes;
