@@ -36,10 +36,8 @@ pub fn primitives(processor: usize) -> Result<Vec<(&'static str, f64)>> {
     let copy = median_ps(|| black_box(&mut to).copy_from_slice(black_box(&from)));
     let mut all = vec![("system call", call), ("copy of 1514 bytes", copy)];
     all.extend(bpf_run_ps()?.map(|run| ("run of a small BPF program", run)));
-    for (what, call, pause) in [("wake-up", "call of a wake-up", 2000), ("wake-up soon", "call of a wake-up soon", 30)] {
-        let [wake_up, waker] = wake_ups_us(processor, Duration::from_micros(pause))?;
-        all.extend([(what, wake_up * 1e6), (call, waker * 1e6)]);
-    }
+    let [wake_up, call] = wake_ups_us(processor)?;
+    all.extend([("wake-up", wake_up * 1e6), ("call of a wake-up", call * 1e6)]);
     let [interrupt, pause] = clock_wakes_ps(processor)?;
     all.extend([("interrupt of the clock", interrupt), ("pause of a thread", pause)]);
     Ok(all)
@@ -141,7 +139,7 @@ mod tests {
     fn each_thing_takes_some_time() {
         let all = primitives(0).expect("possible");
         let mut expected = vec!["system call", "copy of 1514 bytes", "run of a small BPF program", "wake-up"];
-        expected.extend(["interrupt of the clock", "pause of a thread"]);
+        expected.extend(["call of a wake-up", "interrupt of the clock", "pause of a thread"]);
         if bpf_run_ps().expect("possible").is_none() {
             eprintln!("skipped: needs root for the BPF program");
             expected.remove(2);

@@ -23,14 +23,15 @@ use crate::veth::{FULL_FPS, Outcome, Trial, fit, paid, run};
 use anyhow::{Context, Result};
 use causeway_results::Document;
 use causeway_results::stats::median;
-use measured::{Chosen, HandOver, Look, Measured};
+use measured::{Chosen, HandOver, Measured};
 use std::path::Path;
 
 /// How far rates may be off, as a part, at points that were not used.
 pub const RATE_WITHIN: f64 = 0.15;
 /// And median times inside, up to [`LOAD_MOST`].
 pub const DELAY_WITHIN: f64 = 0.25;
-/// The highest load at which times inside are promised, in percent of what a device carries.
+/// The highest load at which times inside are promised, in percent of what a device carries. What that is is known as well as rates
+/// are promised.
 pub const LOAD_MOST: u32 = 80;
 /// How long the simulation runs for a prediction: as long as a trial of the laboratory.
 const RUN_PS: Time = 200 * MILLISECOND;
@@ -49,9 +50,6 @@ pub struct How {
     /// The frame that is followed, from 0.
     pub followed: Option<u64>,
 }
-
-/// Single things that were measured, and picoseconds.
-pub type Takes<'a> = &'a [(&'a str, f64)];
 
 /// A point that was measured, and what the model has there.
 #[derive(Clone, Debug, Default)]
@@ -157,13 +155,14 @@ pub fn read(file: &Path) -> Result<Document> {
 }
 
 impl Calibration {
-    /// By what the laboratory measured, and single things that were measured by themselves.
+    /// By what the laboratory measured.
     ///
     /// # Errors
     ///
     /// If nothing was measured in rounds.
-    pub fn of(document: &Document, takes: Takes<'_>, how: How) -> Result<Calibration> {
+    pub fn of(document: &Document, how: How) -> Result<Calibration> {
         let devices = measured::devices(document)?;
+        let takes = &measured::single_things(document)[..];
         let machine = &document.run.machine;
         let mut text = head(&format!("{}, kernel {}", machine.processor, machine.kernel), takes);
         let (mut chosen, mut refused) = (Vec::new(), Vec::new());
@@ -228,13 +227,13 @@ impl Calibration {
 }
 
 /// The begin of a machine's file.
-fn head(about: &str, takes: Takes<'_>) -> String {
+fn head(about: &str, takes: &[(&str, f64)]) -> String {
     let mut text = format!("about = {}\n", quoted(about));
     if !takes.is_empty() {
         text += "\n[takes]\n";
     }
     for (what, ps) in takes {
-        let value = measured_by_itself(*ps, "by itself, median");
+        let value = measured_by_itself(*ps, "by itself, median of the rounds");
         text += &format!("{} = {}\n", quoted(what), value.text());
     }
     text
@@ -255,7 +254,7 @@ fn bed(device: &str, values: &BedValues) -> String {
 }
 
 /// Where fitting begins: with what was measured by itself, and what follows from rates where nothing else takes time.
-fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValues> {
+fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<BedValues> {
     let mut bed = ThisMachine::ready(&device.name)?;
     let take = |what: &str| takes.iter().find(|(name, _)| name.starts_with(what)).map(|(_, ps)| *ps);
     let first = |value: &mut Value<Span>, ps: f64| value.value = ps.max(1.0).round() as u64;
@@ -278,7 +277,8 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
         first(&mut bed.device.wake, wake);
     }
     if let Some(call) = take("call of a wake-up") {
-        bed.tester.wakes = measured_by_itself(call, "by itself: the call that wakes a thread on another processor");
+        bed.tester.wakes =
+            measured_by_itself(call, "by itself: the call that wakes a thread on another processor");
     }
     // What a frame of each of the two lengths takes the tester, and the device if that is a little quicker.
     let woken_ps = interrupt_ps.unwrap_or_default() + rouse_ps.unwrap_or_default();
@@ -303,7 +303,8 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
 fn receive(bed: &mut BedValues, chosen: &Chosen, rouse_ps: f64) -> [f64; 2] {
     let [short, long] = chosen.receiving;
     let between = (paid(long.bytes) - paid(short.bytes)) as f64;
-    let [of_short, of_long] = [short, long].map(|one| (one.frame_ns * NANOSECOND as f64 - one.pauses * rouse_ps).max(0.0));
+    let [of_short, of_long] =
+        [short, long].map(|one| (one.frame_ns * NANOSECOND as f64 - one.pauses * rouse_ps).max(0.0));
     let byte_ps = ((of_long - of_short) / between).max(0.0);
     let what = "at full load: processor time of the thread that receives, without its pauses";
     bed.tester.receive = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, what);
@@ -370,9 +371,11 @@ impl Found {
         let mut left_out = Vec::new();
         for (point, outcomes) in points.iter_mut().zip(outcomes.chunks(RUNS as usize)) {
             point.ran(outcomes);
-            let look = device.looks.iter().find(|look| Some(look.part) == point.part && look.bytes == point.bytes);
-            let one = look.map_or(Ok(()), Look::is_offered).and_then(|()| point.one());
-            point.counts = one.is_ok() && !point.used && point.part.is_none_or(|part| part <= LOAD_MOST);
+            let look =
+                device.looks.iter().find(|look| Some(look.part) == point.part && look.bytes == point.bytes);
+            let promised = look.map_or(Ok(()), |look| device.is_promised(look));
+            let one = promised.and_then(|()| point.one());
+            point.counts = one.is_ok() && !point.used;
             left_out.extend(one.err().map(|why| format!("{why:#}")));
         }
         Found { name: device.name.clone(), points, left_out }

@@ -94,11 +94,11 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
 /// where the kernel forwards all is done within the call that sends. After a pause as long as that between
 /// pings: how deep a processor sleeps depends on how long it had nothing to do.
 pub fn wake_up_us(processor: usize) -> Result<f64> {
-    Ok(wake_ups_us(processor, PAUSE)?[0])
+    Ok(wake_ups_us(processor)?[0])
 }
 
-/// As [`wake_up_us`], after pauses so long; and what the call takes who wakes.
-pub fn wake_ups_us(processor: usize, pause: Duration) -> Result<[f64; 2]> {
+/// As [`wake_up_us`], and what the call takes who wakes: an interrupt of another processor is no small thing on a virtual machine.
+pub fn wake_ups_us(processor: usize) -> Result<[f64; 2]> {
     let elsewhere = sched_getaffinity(None)?;
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let (awake, woken) = channel();
@@ -122,12 +122,13 @@ pub fn wake_ups_us(processor: usize, pause: Duration) -> Result<[f64; 2]> {
             }
             let mut took = [Vec::new(), Vec::new()];
             for _ in 0..PINGS {
-                std::thread::sleep(pause);
+                std::thread::sleep(PAUSE);
                 let rung = Instant::now();
                 rustix::io::write(bell, &1u64.to_ne_bytes())?;
-                let called = rung.elapsed();
-                took[0].push((woken.recv()? - rung).as_secs_f64() * 1e6);
-                took[1].push(called.as_secs_f64() * 1e6);
+                let call = rung.elapsed();
+                for (took, time) in took.iter_mut().zip([woken.recv()? - rung, call]) {
+                    took.push(time.as_secs_f64() * 1e6);
+                }
             }
             Ok(took)
         });

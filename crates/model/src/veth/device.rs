@@ -153,7 +153,8 @@ impl Device {
         self.intention += 1;
         if self.state == State::Takes {
             // What came meanwhile joins.
-            let more = (self.queue.len() as u64).min(self.joins.saturating_sub(self.taken.len() as u64)).min(1);
+            let more =
+                (self.queue.len() as u64).min(self.joins.saturating_sub(self.taken.len() as u64)).min(1);
             return if more > 0 { self.takes(more, 0, now_ps) } else { self.turn(now_ps) };
         }
         let looked = self.state == State::LooksOut;
