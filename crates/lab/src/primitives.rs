@@ -2,7 +2,7 @@
 //! thread.
 
 use crate::tester::pin;
-use crate::veth::wake_up_us;
+use crate::veth::wake_ups_us;
 use anyhow::Result;
 use causeway_bpf::{Alu, Asm, Cond, ErrorKind, Program, ProgramKind, Reg, Size, action, xdp_md};
 use causeway_results::stats::median;
@@ -36,7 +36,8 @@ pub fn primitives(processor: usize) -> Result<Vec<(&'static str, f64)>> {
     let copy = median_ps(|| black_box(&mut to).copy_from_slice(black_box(&from)));
     let mut all = vec![("system call", call), ("copy of 1514 bytes", copy)];
     all.extend(bpf_run_ps()?.map(|run| ("run of a small BPF program", run)));
-    all.push(("wake-up", wake_up_us(processor)? * 1e6));
+    let [wake_up, call] = wake_ups_us(processor)?;
+    all.extend([("wake-up", wake_up * 1e6), ("call of a wake-up", call * 1e6)]);
     let [interrupt, pause] = clock_wakes_ps(processor)?;
     all.extend([("interrupt of the clock", interrupt), ("pause of a thread", pause)]);
     Ok(all)
@@ -138,7 +139,7 @@ mod tests {
     fn each_thing_takes_some_time() {
         let all = primitives(0).expect("possible");
         let mut expected = vec!["system call", "copy of 1514 bytes", "run of a small BPF program", "wake-up"];
-        expected.extend(["interrupt of the clock", "pause of a thread"]);
+        expected.extend(["call of a wake-up", "interrupt of the clock", "pause of a thread"]);
         if bpf_run_ps().expect("possible").is_none() {
             eprintln!("skipped: needs root for the BPF program");
             expected.remove(2);

@@ -19,23 +19,26 @@ use crate::event::{MILLISECOND, NANOSECOND, SECOND, Time};
 use crate::machine::{Origin, Span, Value, quoted};
 use crate::run::parallel;
 use crate::veth::machine::{BedValues, ThisMachine};
-use crate::veth::{FULL_FPS, Outcome, Trial, fit, run};
+use crate::veth::{FULL_FPS, Outcome, Trial, fit, paid, run};
 use anyhow::{Context, Result};
 use causeway_results::Document;
 use causeway_results::stats::median;
-use measured::{Chosen, Look, Measured};
+use measured::{Chosen, HandOver, Measured};
 use std::path::Path;
 
 /// How far rates may be off, as a part, at points that were not used.
 pub const RATE_WITHIN: f64 = 0.15;
 /// And median times inside, up to [`LOAD_MOST`].
 pub const DELAY_WITHIN: f64 = 0.25;
-/// The highest load at which times inside are promised, in percent of what a device carries.
+/// The highest load at which times inside are promised, in percent of what a device carries. What that is is known as well as rates
+/// are promised.
 pub const LOAD_MOST: u32 = 80;
 /// How long the simulation runs for a prediction: as long as a trial of the laboratory.
 const RUN_PS: Time = 200 * MILLISECOND;
-/// Copies of a frame on the tester's processor (written, to the kernel, to the device), and on the device's.
-const COPIES: [f64; 2] = [3.0, 2.0];
+/// How often it does so, each time with other chance: the median counts, as of the laboratory's repetitions.
+const RUNS: u64 = 5;
+/// Where, of an even spread between -1 and 1, the lower tenth ends.
+const LEAST: f64 = 0.8;
 /// The part of the tester's time for a frame with which a device that the tester limits is first taken to forward it.
 const QUICKER: f64 = 0.7;
 
@@ -48,11 +51,8 @@ pub struct How {
     pub followed: Option<u64>,
 }
 
-/// Single things that were measured, and picoseconds.
-pub type Takes<'a> = &'a [(&'a str, f64)];
-
 /// A point that was measured, and what the model has there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Point {
     /// Length of frames.
     pub bytes: u32,
@@ -68,7 +68,9 @@ pub struct Point {
     pub used: bool,
     /// How many frames the tester handed over together there: half of all went with so many at least.
     pub together: Option<f64>,
-    /// What the simulation gave there.
+    /// What the simulation gave there, as [`Point::measured`], of each of its runs.
+    pub simulated: Vec<f64>,
+    /// All of the run in the middle.
     pub outcome: Outcome,
     /// Frames a second that it was given.
     pub load_fps: f64,
@@ -77,7 +79,30 @@ pub struct Point {
 impl Point {
     /// What the model has.
     pub fn modelled(&self) -> f64 {
-        if self.part.is_some() { self.outcome.inside_us[0] } else { self.outcome.forwarded_fps }
+        median(&self.simulated).unwrap_or_default()
+    }
+
+    /// What is compared, of a run.
+    fn value(&self, outcome: &Outcome) -> f64 {
+        if self.part.is_some() { outcome.inside_us[0] } else { outcome.forwarded_fps }
+    }
+
+    fn ran(&mut self, outcomes: &[Outcome]) {
+        self.simulated = outcomes.iter().map(|outcome| self.value(outcome)).collect();
+        let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
+        sorted.sort_by(|a, b| self.value(a).total_cmp(&self.value(b)));
+        self.outcome = sorted[sorted.len() / 2].clone();
+    }
+
+    /// The one value that repetitions say and the one that runs do.
+    fn one(&self) -> Result<()> {
+        let what = match self.part {
+            None => format!("the rate of {} bytes", self.bytes),
+            Some(part) => format!("the delay of {} bytes at {part} %", self.bytes),
+        };
+        measured::steady(&self.measured, &what)?;
+        measured::steady(&self.simulated, &format!("{what}, simulated,"))?;
+        Ok(())
     }
 
     /// How far that is off, as a part.
@@ -130,13 +155,14 @@ pub fn read(file: &Path) -> Result<Document> {
 }
 
 impl Calibration {
-    /// By what the laboratory measured, and single things that were measured by themselves.
+    /// By what the laboratory measured.
     ///
     /// # Errors
     ///
     /// If nothing was measured in rounds.
-    pub fn of(document: &Document, takes: Takes<'_>, how: How) -> Result<Calibration> {
+    pub fn of(document: &Document, how: How) -> Result<Calibration> {
         let devices = measured::devices(document)?;
+        let takes = &measured::single_things(document)[..];
         let machine = &document.run.machine;
         let mut text = head(&format!("{}, kernel {}", machine.processor, machine.kernel), takes);
         let (mut chosen, mut refused) = (Vec::new(), Vec::new());
@@ -201,13 +227,13 @@ impl Calibration {
 }
 
 /// The begin of a machine's file.
-fn head(about: &str, takes: Takes<'_>) -> String {
+fn head(about: &str, takes: &[(&str, f64)]) -> String {
     let mut text = format!("about = {}\n", quoted(about));
     if !takes.is_empty() {
         text += "\n[takes]\n";
     }
     for (what, ps) in takes {
-        let value = measured_by_itself(*ps, "by itself, median");
+        let value = measured_by_itself(*ps, "by itself, median of the rounds");
         text += &format!("{} = {}\n", quoted(what), value.text());
     }
     text
@@ -228,7 +254,7 @@ fn bed(device: &str, values: &BedValues) -> String {
 }
 
 /// Where fitting begins: with what was measured by itself, and what follows from rates where nothing else takes time.
-fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValues> {
+fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<BedValues> {
     let mut bed = ThisMachine::ready(&device.name)?;
     let take = |what: &str| takes.iter().find(|(name, _)| name.starts_with(what)).map(|(_, ps)| *ps);
     let first = |value: &mut Value<Span>, ps: f64| value.value = ps.max(1.0).round() as u64;
@@ -238,47 +264,72 @@ fn start(device: &Measured, chosen: &Chosen, takes: Takes<'_>) -> Result<BedValu
     }
     let [interrupt_ps, rouse_ps] = ["interrupt of the clock", "pause of a thread"].map(take);
     if let Some(ps) = interrupt_ps {
-        bed.tester.interrupt = measured_by_itself(ps, "by itself: how long another thread stands still");
+        let value = measured_by_itself(ps, "by itself: how long another thread stands still");
+        (bed.tester.interrupt, bed.device.interrupt) = (value.clone(), value);
     }
     if let Some(ps) = rouse_ps {
-        bed.tester.rouse = measured_by_itself(ps, "by itself: processor time of a thread that sleeps");
+        let value = measured_by_itself(ps, "by itself: processor time of a thread that sleeps");
+        (bed.tester.rouse, bed.device.rouse) = (value.clone(), value);
     }
-    let pauses_ps = device.pauses * rouse_ps.unwrap_or_default();
-    let receive_ps = (device.receive_ns * NANOSECOND as f64 - pauses_ps).max(0.0);
-    bed.tester.receive = measured_by_itself(
-        receive_ps,
-        "at full load: processor time of the thread that receives, without its pauses",
-    );
+    let receive_ps = receive(&mut bed, chosen, rouse_ps.unwrap_or_default());
     hand_over(&mut bed, chosen);
-    if let Some(copy) = take("copy of 1514 bytes") {
-        first(&mut bed.tester.byte, COPIES[0] * copy / 1_514.0);
-        first(&mut bed.device.byte, COPIES[1] * copy / 1_514.0);
-    }
     if let Some(wake) = take("wake-up") {
         first(&mut bed.device.wake, wake);
     }
-    let (sent, forwarded) = (chosen.targets[0].measured, chosen.targets[1].measured);
-    let ps = SECOND as f64;
-    let bytes = f64::from(chosen.rates[0]);
-    let [of_tester, of_device] = [&bed.tester.byte, &bed.device.byte].map(|byte| byte.value as f64 * bytes);
-    let pauses_ps = pauses_ps + device.pauses * interrupt_ps.unwrap_or_default();
-    first(&mut bed.tester.send, (ps - forwarded * (receive_ps + pauses_ps)) / sent - of_tester);
-    first(&mut bed.device.frame, QUICKER * ps / forwarded - of_device);
+    if let Some(call) = take("call of a wake-up") {
+        bed.tester.wakes =
+            measured_by_itself(call, "by itself: the call that wakes a thread on another processor");
+    }
+    // What a frame of each of the two lengths takes the tester, and the device if that is a little quicker.
+    let woken_ps = interrupt_ps.unwrap_or_default() + rouse_ps.unwrap_or_default();
+    let per_frame = |n: usize| {
+        let [sent, forwarded] = [2 * n, 2 * n + 1].map(|target| chosen.targets[target].measured);
+        let received_ps = forwarded * (receive_ps[n] + chosen.receiving[n].pauses * woken_ps);
+        [(SECOND as f64 - received_ps) / sent, QUICKER * SECOND as f64 / forwarded]
+    };
+    let bytes = chosen.rates.map(|bytes| paid(bytes) as f64);
+    let [short, long] = [per_frame(0), per_frame(1)];
+    let tester = (&mut bed.tester.send, &mut bed.tester.byte);
+    let device = (&mut bed.device.frame, &mut bed.device.byte);
+    for (n, (frame, byte)) in [tester, device].into_iter().enumerate() {
+        let byte_ps = ((long[n] - short[n]) / (bytes[1] - bytes[0])).max(0.0);
+        first(byte, byte_ps);
+        first(frame, short[n] - byte_ps * bytes[0]);
+    }
     Ok(bed)
+}
+
+/// What receiving a frame takes without the pauses, of which each takes so long; says what it is of both.
+fn receive(bed: &mut BedValues, chosen: &Chosen, rouse_ps: f64) -> [f64; 2] {
+    let [short, long] = chosen.receiving;
+    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
+    let [of_short, of_long] =
+        [short, long].map(|one| (one.frame_ns * NANOSECOND as f64 - one.pauses * rouse_ps).max(0.0));
+    let byte_ps = ((of_long - of_short) / between).max(0.0);
+    let what = "at full load: processor time of the thread that receives, without its pauses";
+    bed.tester.receive = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, what);
+    bed.tester.receive_byte = measured_by_itself(byte_ps, what);
+    [of_short, of_long]
 }
 
 /// What handing frames over takes where few go together, and what many take beside their frames, as the tester found it. A device
 /// in user space sends by the same ways.
 fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
-    let ps = NANOSECOND as f64;
+    // A tenth of pieces of work that vary by so much at most takes so much less than they mostly do.
+    let least = 1.0 - LEAST * bed.tester.vary.value as f64 / 1e3;
+    let ps = NANOSECOND as f64 / least;
     let [short, long] = chosen.hand_overs;
+    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
     let call_ps = bed.tester.call.value as f64;
     let [of_short, of_long] = [short, long].map(|one| one.single_ns() * ps - call_ps / measured::FEW);
-    let byte_ps = ((of_long - of_short) / f64::from(long.bytes - short.bytes)).max(0.0);
-    let [each_ns, call_ns] = short.many_ns();
+    let byte_ps = ((of_long - of_short) / between).max(0.0);
+    let [[each_ns, call_ns], [each_long_ns, _]] = [short, long].map(HandOver::many_ns);
     let by_tester = "by the tester: hand-overs that nothing disturbed";
     bed.tester.single_byte = measured_by_itself(byte_ps, by_tester);
-    bed.tester.single = measured_by_itself(of_short - byte_ps * f64::from(short.bytes), by_tester);
+    bed.tester.single = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, by_tester);
+    let first_byte_ps = ((each_long_ns - each_ns) * ps / between).max(0.0);
+    bed.tester.first_byte = measured_by_itself(first_byte_ps, by_tester);
+    bed.tester.first = measured_by_itself(each_ns * ps - first_byte_ps * paid(short.bytes) as f64, by_tester);
     let many_call = measured_by_itself(call_ns * ps - call_ps, by_tester);
     if bed.device.many.value > 1 {
         bed.device.single = measured_by_itself(
@@ -292,44 +343,41 @@ fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
 
 impl Found {
     fn of(device: &Measured, bed: &BedValues, chosen: Option<&Chosen>, how: How) -> Found {
-        let mut left_out = Vec::new();
-        let mut has_one = |one: Result<f64>| match one {
-            Ok(_) => true,
-            Err(why) => {
-                left_out.push(format!("{why:#}"));
-                false
-            }
-        };
-        let mut points = Vec::new();
-        for full in &device.full {
-            let what = format!("the rate of {} bytes", full.bytes);
-            let used = chosen.is_some_and(|chosen| chosen.rates.contains(&full.bytes));
-            let counts = has_one(measured::steady(&full.forwarded, &what)) && !used;
-            let (bytes, measured) = (full.bytes, full.forwarded.clone());
-            points.push((bytes, None, measured, Vec::new(), None, counts, used, FULL_FPS));
-        }
-        for look in &device.looks {
-            let Look { bytes, part, load_fps, inside_us, late_us, together, .. } = look.clone();
-            let used = chosen.is_some_and(|chosen| chosen.delays.contains(&(bytes, part)));
-            let counts = has_one(look.one()) && !used && part <= LOAD_MOST;
-            points.push((bytes, Some(part), inside_us, late_us, together, counts, used, load_fps));
-        }
-        let How { seed, followed } = how;
-        let outcomes = parallel(&points, |&(bytes, .., load_fps)| {
-            run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed, followed })
+        let rates = device.full.iter().map(|full| Point {
+            bytes: full.bytes,
+            measured: full.forwarded.clone(),
+            used: chosen.is_some_and(|chosen| chosen.rates.contains(&full.bytes)),
+            load_fps: FULL_FPS,
+            ..Point::default()
         });
-        let point = |((bytes, part, measured, late_us, together, counts, used, load_fps), outcome)| Point {
-            bytes,
-            part,
-            measured,
-            late_us,
-            counts,
-            used,
-            together,
-            outcome,
-            load_fps,
-        };
-        let points = points.into_iter().zip(outcomes).map(point).collect();
+        let delays = device.looks.iter().map(|look| Point {
+            bytes: look.bytes,
+            part: Some(look.part),
+            measured: look.inside_us.clone(),
+            late_us: look.late_us.clone(),
+            used: chosen.is_some_and(|chosen| chosen.delays.contains(&(look.bytes, look.part))),
+            together: look.together,
+            load_fps: look.load_fps,
+            ..Point::default()
+        });
+        let mut points: Vec<Point> = rates.chain(delays).collect();
+        let runs: Vec<(u32, f64, u64)> = points
+            .iter()
+            .flat_map(|point| (0..RUNS).map(|run| (point.bytes, point.load_fps, how.seed + run)))
+            .collect();
+        let outcomes = parallel(&runs, |&(bytes, load_fps, seed)| {
+            run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed, followed: how.followed })
+        });
+        let mut left_out = Vec::new();
+        for (point, outcomes) in points.iter_mut().zip(outcomes.chunks(RUNS as usize)) {
+            point.ran(outcomes);
+            let look =
+                device.looks.iter().find(|look| Some(look.part) == point.part && look.bytes == point.bytes);
+            let promised = look.map_or(Ok(()), |look| device.is_promised(look));
+            let one = promised.and_then(|()| point.one());
+            point.counts = one.is_ok() && !point.used;
+            left_out.extend(one.err().map(|why| format!("{why:#}")));
+        }
         Found { name: device.name.clone(), points, left_out }
     }
 }

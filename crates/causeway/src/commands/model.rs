@@ -7,7 +7,6 @@ use crate::load::{self, Source, Style};
 use crate::output;
 use anyhow::{Context, Result, ensure};
 use causeway_engine::usable_processors;
-use causeway_lab::primitives;
 use causeway_lab::run::{Description, Rounds};
 use causeway_model::calibrate::{self, Calibration, How};
 use causeway_model::cluster::{failure::Offered, network::Rates, report};
@@ -148,7 +147,7 @@ fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
     let how = How { seed: args.seed, followed: args.packet };
     let calibration = match &machine {
         Some((name, text)) => Calibration::by_file(&document, text, name, how)?,
-        None => Calibration::of(&document, &primitives(args.processor)?, how)?,
+        None => Calibration::of(&document, how)?,
     };
     let files = calibration.keep(&args.out)?;
     let mut lines = calibration.lines();

@@ -1,13 +1,15 @@
 //! Points in rounds: in each every device at every length and load once, in turns, so that what makes the machine slow for a while
 //! does so at all points alike.
 //!
-//! A first round, which does not count, finds what a device forwards when far more is offered; the loads are parts of that. In
-//! one round they rise, in the next one they fall. Trials in which the machine was slow or a processor stood still are made
-//! again ([`Yardstick`]). For a model of the bed there is also what the tester offers at most, and what it takes to receive.
+//! First rounds, which do not count, find what a device forwards when far more is offered, each time started anew; the loads are
+//! parts of the median. In one round they rise, in the next one they fall. Trials in which the machine was slow or a processor stood still are made
+//! again ([`Yardstick`]). For a model of the bed there is also what the tester offers at most, what it takes to receive, and
+//! what the machine takes for single things, each round once ([`primitives`]).
 
 use super::findings::axis;
 use super::{Comparison, Description, Findings, Ground, Preset, Progress, keep};
 use crate::bed::Kind;
+use crate::primitives::primitives;
 use crate::report::begun;
 use crate::search::{Outcome, Request, Tester};
 use crate::tester::Ports;
@@ -24,10 +26,12 @@ use std::time::{Duration, Instant};
 /// A load at which caches and tables become warm, and how much shorter than others that trial is.
 const WARM_FPS: f64 = 20e3;
 const WARM_PART: u64 = 4;
-/// Trials of the first round at a length, of which the median says what a device carries.
+/// First rounds, of which the median says what a device carries.
 const FIRST: usize = 3;
 /// Frames of hand-overs whose time is told: alone, by the ring of a port, and by a live run of the fewest and of twice as many.
 const HANDED_OVER: [u16; 4] = [1, 8, 16, 32];
+/// How names begin of what single things take.
+pub const SINGLE: &str = "machine/";
 /// The percentile of delay beside the median.
 const LATE: f64 = 0.99;
 
@@ -102,20 +106,22 @@ impl Rounds {
         findings.setting("processors of the device", &format!("{:?}", description.device_processors));
         findings.setting("trials", &format!("{} ms", self.trial.as_millis()));
         let mut yardstick = Yardstick::new(&comparison.processors());
-        // What each device carries at each length, as the first round found it.
-        let mut carried: Vec<f64> = Vec::new();
+        // What each device carries at each length, as the first rounds found it.
+        let mut carried: Vec<Vec<f64>> = vec![Vec::new(); devices.len() * self.lengths.len()];
         let began = Instant::now();
-        for round in 0..=self.rounds {
+        for turn in 0..FIRST + self.rounds {
+            // First rounds are far shorter than others.
+            let round = (turn + 1).saturating_sub(FIRST);
             let left = match round {
-                0 => self.estimate(),
+                0 | 1 => self.estimate(),
                 _ => began.elapsed().mul_f64((self.rounds + 1 - round) as f64 / round as f64),
             };
             progress(&format!("round {round} of {}", self.rounds), left);
-            let mut places = carried.clone().into_iter();
+            let mut places = carried.iter_mut();
             for (device, kind) in devices.iter().zip(&kinds) {
                 let started = ground.start(kind, &description.device_processors);
                 let started = started.with_context(|| format!("device '{device}'"))?;
-                if round == 0 {
+                if turn == 0 {
                     comparison.started(device, &ground, &started, &mut findings);
                 }
                 for (bytes, (_, sizes)) in self.lengths.iter().zip(&comparison.sizes) {
@@ -126,15 +132,29 @@ impl Rounds {
                     tester.trial(&Request::new(WARM_FPS, warm_ns))?;
                     let mut trials = Trials { rounds: self, tester, yardstick: &mut yardstick };
                     let at = At { device, bytes: *bytes };
-                    match places.next() {
+                    let Some(carried) = places.next() else { continue };
+                    match median(carried).filter(|_| round > 0) {
                         Some(carried) => trials.round(round, &at, carried, &mut findings)?,
                         None => carried.push(trials.first()?),
                     }
                 }
             }
+            if round > 0 {
+                self.single_things(&mut findings)?;
+            }
             for (name, value) in yardstick.summary() {
                 findings.setting(name, &value);
             }
+        }
+        Ok(())
+    }
+
+    /// What the machine takes for single things, on the device's processor and beside it.
+    fn single_things(&self, findings: &mut Findings<'_>) -> Result<()> {
+        let processor = self.description.device_processors.first().copied().unwrap_or_default();
+        for (thing, ps) in primitives(processor)? {
+            let x = (axis("processor", ""), processor as f64);
+            findings.add(&format!("{SINGLE}{thing}"), ("time", "ps"), x, ps, "");
         }
         Ok(())
     }
@@ -166,9 +186,9 @@ impl Trials<'_, '_> {
 
     /// What the device carries: what it forwards of the highest load.
     fn first(&mut self) -> Result<f64> {
-        let one = |_| Ok(self.trial(self.highest_fps())?.forwarding_fps());
-        let rates: Vec<f64> = (0..FIRST).map(one).collect::<Result<_>>()?;
-        median(&rates).filter(|rate| *rate > 0.0).context("the device forwards nothing")
+        let rate = self.trial(self.highest_fps())?.forwarding_fps();
+        ensure!(rate > 0.0, "the device forwards nothing");
+        Ok(rate)
     }
 
     /// The highest load, and all others, in this round.
@@ -254,7 +274,7 @@ mod tests {
         };
         let mut told = Vec::new();
         rounds.run(&Arc::default(), &mut |what, _| told.push(what.to_owned())).expect("possible");
-        assert_eq!(told, ["round 0 of 2", "round 1 of 2", "round 2 of 2"]);
+        assert_eq!(told, ["round 0 of 2", "round 0 of 2", "round 0 of 2", "round 1 of 2", "round 2 of 2"]);
         let text = std::fs::read_to_string(&output).expect("written");
         let document = Document::from_json(&text).expect("right");
         for (name, places) in [
@@ -271,6 +291,8 @@ mod tests {
             let whole = |values: &[f64]| values.len() == 2 && values.iter().all(|value| *value > 0.0);
             assert!(series.measurements.iter().all(|one| whole(&one.repetitions)), "{series:?}");
         }
+        let call = document.series("machine/system call").expect("measured");
+        assert!(call.measurements[0].repetitions.len() == 2 && call.measurements[0].repetitions[0] > 0.0);
         for extension in ["json", "csv", "html"] {
             std::fs::remove_file(output.with_extension(extension)).expect("removed");
         }

@@ -94,6 +94,11 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
 /// where the kernel forwards all is done within the call that sends. After a pause as long as that between
 /// pings: how deep a processor sleeps depends on how long it had nothing to do.
 pub fn wake_up_us(processor: usize) -> Result<f64> {
+    Ok(wake_ups_us(processor)?[0])
+}
+
+/// As [`wake_up_us`], and what the call takes who wakes: an interrupt of another processor is no small thing on a virtual machine.
+pub fn wake_ups_us(processor: usize) -> Result<[f64; 2]> {
     let elsewhere = sched_getaffinity(None)?;
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let (awake, woken) = channel();
@@ -109,25 +114,30 @@ pub fn wake_up_us(processor: usize) -> Result<f64> {
             }
             Ok(())
         });
-        let ringer = scope.spawn(move || -> Result<Vec<f64>> {
+        let ringer = scope.spawn(move || -> Result<[Vec<f64>; 2]> {
             let mut set = elsewhere;
             set.unset(processor);
             if set.count() > 0 {
                 sched_setaffinity(None, &set)?;
             }
-            let mut took = Vec::new();
+            let mut took = [Vec::new(), Vec::new()];
             for _ in 0..PINGS {
                 std::thread::sleep(PAUSE);
                 let rung = Instant::now();
                 rustix::io::write(bell, &1u64.to_ne_bytes())?;
-                took.push((woken.recv()? - rung).as_secs_f64() * 1e6);
+                let call = rung.elapsed();
+                for (took, time) in took.iter_mut().zip([woken.recv()? - rung, call]) {
+                    took.push(time.as_secs_f64() * 1e6);
+                }
             }
             Ok(took)
         });
         sleeper.join().map_err(|_| anyhow!("a thread failed"))??;
-        let mut took = ringer.join().map_err(|_| anyhow!("a thread failed"))??;
-        took.sort_by(f64::total_cmp);
-        Ok(RoundTrips(took).percentile(0.5))
+        let took = ringer.join().map_err(|_| anyhow!("a thread failed"))??;
+        Ok(took.map(|mut took| {
+            took.sort_by(f64::total_cmp);
+            RoundTrips(took).percentile(0.5)
+        }))
     })
 }
 

@@ -15,7 +15,7 @@ mod testbed;
 mod traffic;
 mod way;
 
-pub use latency::{latency, wake_up_us};
+pub use latency::{latency, wake_ups_us};
 pub use routes::routes;
 pub use tcp::tcp;
 

@@ -1,9 +1,10 @@
 //! What the laboratory measured in rounds, and which of its numbers calibrate.
 
+use super::{LOAD_MOST, RATE_WITHIN};
 use crate::veth::fit::{Target, What};
 use anyhow::{Context, Result, ensure};
-use causeway_results::stats::median;
-use causeway_results::{Document, Measurement};
+use causeway_results::stats::{median, quantile};
+use causeway_results::{Document, Measurement, Series};
 
 /// Repetitions from which on two modes can be seen.
 const REPETITIONS: usize = 5;
@@ -11,6 +12,8 @@ const REPETITIONS: usize = 5;
 const GAP: (f64, f64) = (0.15, 3.0);
 /// What the laboratory calls it that the tester could not offer a load: 0 or 1 for each trial.
 const LIMITED: &str = "limited by the tester";
+/// How names begin of what the machine takes for single things.
+const SINGLE: &str = "machine/";
 /// What is forwarded where more is offered than the tester sends, what it sends then, and what it takes to receive a frame.
 const FORWARDED: &str = "/saturation forwarding rate";
 const SENT: &str = "/rate of the tester";
@@ -21,6 +24,8 @@ const HANDING_OVER: &str = "time to hand over";
 /// Numbers of frames that are handed over, of which these times tell what one takes: where few go together, and many.
 pub const FEW: f64 = 8.0;
 const MANY: [f64; 2] = [16.0, 32.0];
+/// The part of trials in which hand-overs found the device awake, at least: they pay for its waking otherwise.
+const UNDISTURBED: f64 = 0.1;
 /// Lengths below which nothing is left to predict.
 const LENGTHS: usize = 3;
 /// Percent of what a device carries from which on a second delay of the shortest frames calibrates.
@@ -56,6 +61,17 @@ pub struct Look {
     pub together: Option<f64>,
 }
 
+/// What the tester takes to receive frames of a length, where more is offered than it sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Receiving {
+    /// Length of frames.
+    pub bytes: u32,
+    /// Processor time of the thread for each, nanoseconds, with its pauses.
+    pub frame_ns: f64,
+    /// Pauses for each.
+    pub pauses: f64,
+}
+
 /// What the tester takes to hand frames of a length over, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandOver {
@@ -74,7 +90,7 @@ impl HandOver {
     }
 
     /// A frame where many go together, and what these take beside their frames.
-    pub fn many_ns(&self) -> [f64; 2] {
+    pub fn many_ns(self) -> [f64; 2] {
         let [fewest, twice] = self.many_ns;
         let each = ((twice - fewest) / (MANY[1] - MANY[0])).max(0.0);
         [each, (fewest - each * MANY[0]).max(0.0)]
@@ -90,10 +106,8 @@ pub struct Measured {
     pub full: Vec<Full>,
     /// Times, by rising length and load.
     pub looks: Vec<Look>,
-    /// What the tester takes to receive a frame, nanoseconds, with its pauses.
-    pub receive_ns: f64,
-    /// Pauses for each frame then.
-    pub pauses: f64,
+    /// What the tester takes to receive, by rising length.
+    pub receiving: Vec<Receiving>,
     /// What it takes to hand frames over, by rising length, where it was seen often enough.
     pub hand_overs: Vec<HandOver>,
 }
@@ -105,9 +119,18 @@ pub struct Chosen {
     /// Lengths whose rates are among them.
     pub rates: [u32; 2],
     /// Lengths and parts of delays.
-    pub delays: [(u32, u32); 3],
+    pub delays: [(u32, u32); 4],
     /// Of the shortest and the longest frames.
     pub hand_overs: [HandOver; 2],
+    /// Of these too.
+    pub receiving: [Receiving; 2],
+}
+
+/// What calibrates of a length.
+struct Complete {
+    rates: Vec<Target>,
+    hand_over: HandOver,
+    receiving: Receiving,
 }
 
 /// Whether values are of two kinds: two groups of at least two with a gap between them that is like no other.
@@ -140,6 +163,14 @@ pub fn devices(document: &Document) -> Result<Vec<Measured>> {
     let all: Vec<Measured> = names.filter_map(|name| device(document, name)).collect();
     ensure!(!all.is_empty(), "no device of these results was measured in rounds");
     Ok(all)
+}
+
+/// What the machine takes for single things, picoseconds: medians of the rounds.
+pub fn single_things(document: &Document) -> Vec<(&str, f64)> {
+    let thing = |series: &'_ Series| median(&series.measurements.first()?.repetitions);
+    let all =
+        document.series.iter().filter_map(|series| Some((series.name.strip_prefix(SINGLE)?, thing(series)?)));
+    all.collect()
 }
 
 fn device(document: &Document, name: &str) -> Option<Measured> {
@@ -176,17 +207,16 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
     }
     let hand_over = |bytes: u32| {
         let all = values(&format!("/{bytes} bytes/{HANDING_OVER}"))?;
-        let ns = |frames: f64| median(&at(all, frames)?.repetitions);
+        let ns = |frames: f64| quantile(&at(all, frames)?.repetitions, UNDISTURBED);
         Some(HandOver { bytes, few_ns: ns(FEW)?, many_ns: [ns(MANY[0])?, ns(MANY[1])?] })
     };
     let hand_overs = full.iter().filter_map(|full| hand_over(full.bytes)).collect();
-    let middle = |all: &[Measurement]| {
-        let each: Vec<f64> = all.iter().filter_map(|one| median(&one.repetitions)).collect();
-        median(&each)
+    let receive = |bytes: u32| {
+        let of = |what: &str| median(&at(values(what)?, f64::from(bytes))?.repetitions);
+        Some(Receiving { bytes, frame_ns: of(RECEIVING)?, pauses: of(PAUSES)? })
     };
-    let receive_ns = middle(values(RECEIVING)?)?;
-    let pauses = values(PAUSES).and_then(middle).unwrap_or_default();
-    Some(Measured { name: name.to_owned(), full, looks, receive_ns, pauses, hand_overs })
+    let receiving = full.iter().filter_map(|full| receive(full.bytes)).collect();
+    Some(Measured { name: name.to_owned(), full, looks, receiving, hand_overs })
 }
 
 impl Measured {
@@ -197,22 +227,27 @@ impl Measured {
     /// If one of these does not have one value, or there are too few lengths.
     pub fn chosen(&self) -> Result<Chosen> {
         let name = &self.name;
-        let ([first, .., last], true) = (&self.full[..], self.full.len() >= LENGTHS) else {
-            anyhow::bail!(
-                "{name}: {} lengths; two calibrate, and others are to be predicted",
-                self.full.len()
-            )
-        };
-        let mut targets = Vec::new();
-        for full in [first, last] {
-            let bytes = full.bytes;
-            for (what, values) in [(What::Offered, &full.sent), (What::Forwarded, &full.forwarded)] {
-                let measured = steady(values, &format!("{name} at {bytes} bytes, {}", what.name()))?;
-                targets.push(Target { bytes, load_fps: None, what, measured });
+        ensure!(
+            self.full.len() >= LENGTHS,
+            "{name}: {} lengths; two calibrate, and others are to be predicted",
+            self.full.len()
+        );
+        // What does not have one value leaves its place to the next length.
+        let mut complete = Vec::new();
+        let mut why = None;
+        for full in &self.full {
+            match self.complete(full) {
+                Ok(numbers) => complete.push(numbers),
+                Err(error) => why = why.or(Some(error)),
             }
         }
-        let mut delays = [(0, 0); 3];
-        let wanted = [(first.bytes, 0), (first.bytes, LOADED), (last.bytes, 0)];
+        let [first, .., last] = &complete[..] else {
+            return Err(why.unwrap_or_else(|| anyhow::anyhow!("{name}: nothing calibrates")));
+        };
+        let mut targets: Vec<Target> = [first, last].into_iter().flat_map(|one| one.rates.clone()).collect();
+        let rates = [first, last].map(|one| one.hand_over.bytes);
+        let mut delays = [(0, 0); 4];
+        let wanted = [(rates[0], 0), (rates[0], LOADED), (rates[1], 0), (rates[1], LOADED)];
         for (place, (bytes, from)) in delays.iter_mut().zip(wanted) {
             let mut looks = self.looks.iter().filter(|look| look.bytes == bytes && look.part >= from);
             let look = looks.find_map(|look| Some((look, look.one().ok()?)));
@@ -222,16 +257,44 @@ impl Measured {
             *place = (bytes, look.part);
             targets.push(Target { bytes, load_fps: Some(look.load_fps), what: What::Inside, measured });
         }
-        let hand_over = |bytes| {
-            let found = self.hand_overs.iter().find(|one| one.bytes == bytes).copied();
-            found.with_context(|| {
-                format!(
-                    "{name}, {bytes} bytes: how long hand-overs take is not there, or was seen too seldom"
-                )
-            })
-        };
-        let hand_overs = [hand_over(first.bytes)?, hand_over(last.bytes)?];
-        Ok(Chosen { targets, rates: [first.bytes, last.bytes], delays, hand_overs })
+        let (hand_overs, receiving) = ([first.hand_over, last.hand_over], [first.receiving, last.receiving]);
+        Ok(Chosen { targets, rates, delays, hand_overs, receiving })
+    }
+
+    /// What calibrates of a length, if all of it is there and has one value.
+    fn complete(&self, full: &Full) -> Result<Complete> {
+        let (name, bytes) = (&self.name, full.bytes);
+        let mut rates = Vec::new();
+        for (what, values) in [(What::Offered, &full.sent), (What::Forwarded, &full.forwarded)] {
+            let measured = steady(values, &format!("{name} at {bytes} bytes, {}", what.name()))?;
+            rates.push(Target { bytes, load_fps: None, what, measured });
+        }
+        let hand_over = self.hand_overs.iter().find(|one| one.bytes == bytes).copied();
+        let hand_over = hand_over.with_context(|| {
+            format!("{name}, {bytes} bytes: how long hand-overs take is not there, or was seen too seldom")
+        })?;
+        let receiving = self.receiving.iter().find(|one| one.bytes == bytes).copied();
+        let receiving = receiving
+            .with_context(|| format!("{name}, {bytes} bytes: what it takes to receive is not there"))?;
+        Ok(Complete { rates, hand_over, receiving })
+    }
+
+    /// Whether times inside are promised at a load.
+    ///
+    /// # Errors
+    ///
+    /// If the tester fell behind, or it is far more of what the device forwards than it was to be.
+    pub fn is_promised(&self, look: &Look) -> Result<()> {
+        look.is_offered()?;
+        let forwarded = self.full.iter().find(|full| full.bytes == look.bytes);
+        let Some(forwarded) = forwarded.and_then(|full| median(&full.forwarded)) else { return Ok(()) };
+        let part = look.load_fps / forwarded * 100.0;
+        ensure!(
+            part <= f64::from(LOAD_MOST) * (1.0 + RATE_WITHIN),
+            "{} was so at {part:.0} % of what the rounds found, beyond what is promised",
+            look.what()
+        );
+        Ok(())
     }
 }
 
@@ -242,9 +305,22 @@ impl Look {
     ///
     /// Why it has none.
     pub fn one(&self) -> Result<f64> {
-        let what = format!("the delay of {} bytes at {} %", self.bytes, self.part);
-        ensure!(!self.limited, "{what} was {LIMITED}, and calibrates nothing");
-        steady(&self.inside_us, &what)
+        self.is_offered()?;
+        steady(&self.inside_us, &self.what())
+    }
+
+    /// Whether the tester offered it.
+    ///
+    /// # Errors
+    ///
+    /// If it fell behind.
+    pub fn is_offered(&self) -> Result<()> {
+        ensure!(!self.limited, "{} was {LIMITED}, and calibrates nothing", self.what());
+        Ok(())
+    }
+
+    fn what(&self) -> String {
+        format!("the delay of {} bytes at {} %", self.bytes, self.part)
     }
 }
 

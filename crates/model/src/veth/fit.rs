@@ -4,7 +4,7 @@
 //! stays near where it began: a weak spring holds each value there.
 
 use super::machine::BedValues;
-use super::{FULL_FPS, Trial, run};
+use super::{FULL_FPS, Outcome, Trial, run};
 use crate::event::{MILLISECOND, Time};
 use crate::machine::{CALIBRATED_MOST, Origin, Value};
 use crate::run::parallel;
@@ -12,6 +12,8 @@ use crate::run::parallel;
 /// How long the simulation runs for a delay, and for a rate: there threads make way at ticks, which are to be many.
 const DELAY_PS: Time = 40 * MILLISECOND;
 const RATE_PS: Time = 200 * MILLISECOND;
+/// How often, each time with other chance: the geometric mean counts, which changes little where a median would jump.
+const RUNS: u64 = 3;
 /// Steps at most, how often one is made shorter, and by how much of the square sum it is to be better for another.
 const STEPS: usize = 30;
 const SHORTER: usize = 8;
@@ -96,21 +98,25 @@ fn missed(values: &BedValues, targets: &[Target], moved: &Vector, seed: u64) -> 
             loads.push(load);
         }
     }
-    let trial = |&(bytes, load_fps): &(u32, f64)| {
+    let trials = |&(bytes, load_fps): &(u32, f64)| -> Vec<Outcome> {
         let duration_ps = if load_fps < FULL_FPS { DELAY_PS } else { RATE_PS };
-        run(values, &Trial { bytes, load_fps, duration_ps, seed, followed: None })
+        let trial = |n| Trial { bytes, load_fps, duration_ps, seed: seed + n, followed: None };
+        (0..RUNS).map(|n| run(values, &trial(n))).collect()
     };
-    let outcomes: Vec<_> = loads.iter().map(trial).collect();
+    let outcomes: Vec<_> = loads.iter().map(trials).collect();
     let of = |target: &Target| {
         let load = (target.bytes, target.load_fps.unwrap_or(FULL_FPS));
-        let outcome = loads.iter().zip(&outcomes).find(|(one, _)| **one == load)?.1;
-        let modelled = match target.what {
-            What::Offered => outcome.offered_fps,
-            What::Forwarded => outcome.forwarded_fps,
-            What::Inside => outcome.inside_us[0],
+        let outcomes = loads.iter().zip(&outcomes).find(|(one, _)| **one == load)?.1;
+        let far = |outcome: &Outcome| {
+            let modelled = match target.what {
+                What::Offered => outcome.offered_fps,
+                What::Forwarded => outcome.forwarded_fps,
+                What::Inside => outcome.inside_us[0],
+            };
+            // What came to nothing is far off, and not infinitely so.
+            (modelled.max(1e-3) / target.measured.max(1e-3)).ln()
         };
-        // What came to nothing is far off, and not infinitely so.
-        Some((modelled.max(1e-3) / target.measured.max(1e-3)).ln())
+        Some(outcomes.iter().map(far).sum::<f64>() / outcomes.len() as f64)
     };
     targets.iter().filter_map(of).chain(moved.iter().map(|by| SPRING * by)).collect()
 }

@@ -36,10 +36,14 @@ values! {
         call: Span,
         /// A look at what is due, and the offer of the processor to others.
         look: Span,
-        /// A frame of no bytes, from writing it until the device has it, where many go together.
+        /// A frame of no bytes, from writing it until the device has it, where many go together and the device works on those before.
         send: Span,
         /// Each byte of it.
         byte: Span,
+        /// One of the first of many, of which the device has none yet.
+        first: Span,
+        /// Each byte of it.
+        first_byte: Span,
         /// A frame of no bytes where few go together, which takes another way through the kernel.
         single: Span,
         /// Each byte of it.
@@ -52,8 +56,14 @@ values! {
         together: Part,
         /// Frames of a batch at most.
         batch: Packets,
-        /// A frame that is received.
+        /// Of many, so many are taken to the device at a time.
+        chunk: Packets,
+        /// What it takes who brings a frame to wake the device's processor.
+        wakes: Span,
+        /// A frame of no bytes that is received.
         receive: Span,
+        /// Each byte of it.
+        receive_byte: Span,
         /// An interrupt of the clock, which ends a thread's sleep, for whoever runs.
         interrupt: Span,
         /// What a thread takes that wakes, finds nothing more to do and sleeps again.
@@ -62,6 +72,8 @@ values! {
         pause: Span,
         /// How long one sleeps that receives where nothing is to come.
         long_pause: Span,
+        /// How long the laboratory's watch sleeps that is to see whether the processor stands still.
+        watch: Span,
         /// After which a thread makes way for the other, if that waits.
         slice: Span,
         /// Room for frames that came.
@@ -91,8 +103,16 @@ values! {
         many_call: Span,
         /// Of a frame's time, what is done with all frames of a turn before the first leaves.
         together: Part,
+        /// An interrupt of the clock.
+        interrupt: Span,
+        /// What a thread takes that wakes, finds nothing to do and sleeps again.
+        rouse: Span,
+        /// How long the laboratory's watch sleeps, as on the tester's.
+        watch: Span,
         /// Frames of a turn at most.
         batch: Packets,
+        /// Frames of a turn up to which those join it that come while it takes them.
+        joins: Packets,
         /// Room for frames that wait.
         room: Packets,
         /// By how much a piece of work takes longer or shorter.
@@ -124,23 +144,29 @@ impl ThisMachine {
 
 impl TesterValues {
     /// Each value's name, and what a file has of it.
-    pub fn lines(&self) -> [(&'static str, String); 18] {
+    pub fn lines(&self) -> [(&'static str, String); 24] {
         [
             ("call", self.call.text()),
             ("look", self.look.text()),
             ("send", self.send.text()),
             ("byte", self.byte.text()),
+            ("first", self.first.text()),
+            ("first_byte", self.first_byte.text()),
             ("single", self.single.text()),
             ("single_byte", self.single_byte.text()),
             ("many", self.many.text()),
             ("many_call", self.many_call.text()),
             ("together", self.together.text()),
             ("batch", self.batch.text()),
+            ("chunk", self.chunk.text()),
+            ("wakes", self.wakes.text()),
             ("receive", self.receive.text()),
+            ("receive_byte", self.receive_byte.text()),
             ("interrupt", self.interrupt.text()),
             ("rouse", self.rouse.text()),
             ("pause", self.pause.text()),
             ("long_pause", self.long_pause.text()),
+            ("watch", self.watch.text()),
             ("slice", self.slice.text()),
             ("ring", self.ring.text()),
             ("vary", self.vary.text()),
@@ -150,7 +176,7 @@ impl TesterValues {
 
 impl DeviceValues {
     /// As [`TesterValues::lines`].
-    pub fn lines(&self) -> [(&'static str, String); 13] {
+    pub fn lines(&self) -> [(&'static str, String); 17] {
         [
             ("wake", self.wake.text()),
             ("look", self.look.text()),
@@ -162,7 +188,11 @@ impl DeviceValues {
             ("many", self.many.text()),
             ("many_call", self.many_call.text()),
             ("together", self.together.text()),
+            ("interrupt", self.interrupt.text()),
+            ("rouse", self.rouse.text()),
+            ("watch", self.watch.text()),
             ("batch", self.batch.text()),
+            ("joins", self.joins.text()),
             ("room", self.room.text()),
             ("vary", self.vary.text()),
         ]

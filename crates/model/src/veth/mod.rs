@@ -18,7 +18,7 @@ mod tests;
 
 use crate::event::{MILLISECOND, Queue, SECOND, Time};
 use crate::trace::Trace;
-use device::{Device, Goes};
+use device::{Comes, Device, Goes};
 use machine::BedValues;
 use tester::{Piece, Tester};
 
@@ -26,6 +26,15 @@ use tester::{Piece, Tester};
 pub const FULL_FPS: f64 = 2e6;
 /// What passes before anything counts.
 const WARM_UP_PS: Time = 10 * MILLISECOND;
+
+/// The frame by whose bytes a cost for each is told.
+const LONGEST: u64 = 1_518;
+
+/// For how many bytes a frame of this length pays. As many as it has if it is the longest; shorter ones pay as the root of their
+/// length, since memory that is read on and on is fetched ahead, and the first lines of a frame are waited for.
+pub fn paid(bytes: u32) -> u64 {
+    (u64::from(bytes) * LONGEST).isqrt()
+}
 
 /// What is offered, and for how long after a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,8 +56,6 @@ pub struct Trial {
 enum Event {
     /// The tester goes on.
     Tester,
-    /// A frame is with the device.
-    Comes(u32),
     /// The device goes on, if it still intends to.
     Device(u64),
     /// A frame leaves.
@@ -62,6 +69,10 @@ struct Bed {
     device: Device,
     /// When each frame was written.
     written_ps: Vec<Time>,
+    /// Of those, how many were taken to the device.
+    handed_over: u32,
+    /// What the tester does.
+    piece: Piece,
     /// Of each frame that left since things count, how long it was inside.
     inside_ps: Vec<Time>,
     from_ps: Time,
@@ -69,7 +80,7 @@ struct Bed {
 }
 
 /// What a run gave.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Frames a second that were sent.
     pub offered_fps: f64,
@@ -115,6 +126,8 @@ impl Bed {
             tester: Tester::new(&values.tester, bytes, load_fps, seed),
             device: Device::new(&values.device, bytes, !seed),
             written_ps: Vec::new(),
+            handed_over: 0,
+            piece: Piece::Looks,
             inside_ps: Vec::new(),
             from_ps: Time::MAX,
             trace: Trace::of(followed),
@@ -126,7 +139,6 @@ impl Bed {
             let now_ps = self.queue.now_ps();
             match event {
                 Event::Tester => self.tester_goes_on(now_ps),
-                Event::Comes(frame) => self.comes(frame, now_ps),
                 Event::Device(intention) if intention == self.device.intention => {
                     self.device_goes_on(now_ps);
                 }
@@ -138,44 +150,54 @@ impl Bed {
     }
 
     fn tester_goes_on(&mut self, now_ps: Time) {
-        let (piece, end_ps) = self.tester.next(now_ps);
-        if let Piece::Sends { frames, first_ps, each_ps, stops } = piece {
-            for n in 0..frames {
-                let mut comes_ps = now_ps + first_ps + n * each_ps;
-                for [at_ps, for_ps] in &stops {
-                    comes_ps += if *at_ps < comes_ps { *for_ps } else { 0 };
-                }
-                let number = self.written_ps.len() as u32;
-                self.written_ps.push(now_ps);
-                self.trace.note(u64::from(number), now_ps, "is written by the tester");
-                self.queue.at(comes_ps, Event::Comes(number));
+        if let Piece::HandsOver(frames) = self.piece {
+            for _ in 0..frames {
+                self.comes(self.handed_over, now_ps);
+                self.handed_over += 1;
             }
         }
+        let (piece, end_ps) = self.tester.next(now_ps);
+        if let Piece::Writes(frames) = piece {
+            for _ in 0..frames {
+                self.trace.note(self.written_ps.len() as u64, now_ps, "is written by the tester");
+                self.written_ps.push(now_ps);
+            }
+        }
+        self.piece = piece;
         self.queue.at(end_ps, Event::Tester);
     }
 
     fn comes(&mut self, frame: u32, now_ps: Time) {
         let lost = self.device.lost;
-        let goes_on = self.device.comes(frame, now_ps);
-        let what = match (self.device.lost > lost, goes_on) {
-            (true, _) => "finds no room at the device",
-            (false, Some(_)) => "is with the device, which goes on because of it",
-            (false, None) => "is with the device, and waits",
+        let Comes { goes_on_ps, wakes } = self.device.comes(frame, now_ps);
+        let what = match (self.device.lost > lost, goes_on_ps, wakes) {
+            (true, ..) => "finds no room at the device",
+            (false, Some(_), true) => "is with the device, which is woken",
+            (false, Some(_), false) => "is with the device, which goes on because of it",
+            (false, None, _) => "is with the device, and waits",
         };
         self.trace.note(u64::from(frame), now_ps, what);
-        if let Some(when_ps) = goes_on {
+        if wakes {
+            self.tester.has_to_wake();
+        }
+        if let Some(when_ps) = goes_on_ps {
             self.queue.at(when_ps, Event::Device(self.device.intention));
         }
     }
 
     fn device_goes_on(&mut self, now_ps: Time) {
+        let before = self.device.taken.len();
         let when_ps = match self.device.goes_on(now_ps) {
             Goes::Sleeps => return,
             Goes::LooksOut(until_ps) => until_ps,
+            Goes::Takes(until_ps) => {
+                for &frame in &self.device.taken[before..] {
+                    self.trace.note(u64::from(frame), now_ps, "is taken in a turn");
+                }
+                until_ps
+            }
             Goes::Turn(turn) => {
-                let frames = self.device.queue.drain(..turn.frames as usize);
-                for (n, frame) in (0..).zip(frames) {
-                    self.trace.note(u64::from(frame), now_ps, "is in a turn that begins");
+                for (n, frame) in (0..).zip(self.device.taken.drain(..)) {
                     self.queue.at(turn.first_ps + n * turn.each_ps, Event::Leaves(frame));
                 }
                 turn.end_ps
