@@ -23,6 +23,7 @@
 //! - A packet that is given up goes up as it came to the element that gave it up, with its headers and annotations.
 //! - A program has no loops, and calls no helper for a packet that needs none but the number of its processor, which the
 //!   kernel compiles to an instruction.
+//! - At tcx a super-packet is decided on and changed in one piece as each of its parts would be, or goes up and comes in parts.
 //! - What the kernel would not forward as the table does is the kernel's, as soon as that is noticed.
 //! - A packet that leaves changed leaves: whether the kernel takes it is settled before it is written ([`Routes::interfaces`]),
 //!   or else it is dropped and counted, and never passed.

@@ -168,6 +168,21 @@ fn when_it_is_killed_the_interface_is_the_kernels() {
     assert!(net.ping("-c 3 10.77.2.2").0, "the kernel forwards");
 }
 
+#[test]
+fn an_interface_that_is_deleted_and_made_anew_is_in_the_graph_again() {
+    let Some(net) = Net::new() else { return };
+    let (router, flow) = switched_by(&net, &at_tcx(SWITCHED));
+    drop(flow.end());
+    net.ip("r", "link del ra");
+    wait_for("the interface to be gone", || router.line("in.events", "gone") == 1);
+    net.link("a", 1);
+    settle(&net);
+    wait_for("the program", || programs(&net, "ra") == 1);
+    let flow = Flow::start(&net);
+    in_driver(&router);
+    drop(flow.end());
+}
+
 /// What is longer than the way out takes is the ToDevice's, which says so.
 #[test]
 fn what_is_too_long_for_the_way_out_comes_up() {
