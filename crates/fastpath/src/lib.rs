@@ -14,6 +14,7 @@
 //! | [`Hops`] | what a routing table's entries lead to, each in one piece |
 //! | [`Check`], [`Checks`], [`Asker`] | the kernel is asked about some packets whether it would do the same |
 //! | [`Exit`], [`Luggage`] | how packets leave: by a port, dropped, or up to the graph in user space with what is known of them |
+//! | [`Outlet`] | where packets of the stack go out by a port |
 //! | [`Counters`] | what is counted, in memory that user space reads |
 //!
 //! # What always holds
@@ -39,6 +40,7 @@ mod frame;
 mod graph;
 mod hops;
 mod load;
+mod outlet;
 mod parts;
 mod registers;
 mod split;
@@ -50,9 +52,10 @@ mod write;
 pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
-pub use exit::{Above, Action, Arrival, Exit, Hook, Luggage, Outlet, Place};
+pub use exit::{Above, Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};
+pub use outlet::Outlet;
 pub use split::{Known, Split, split};
 pub use table::{Members, NextHops, Routes, SharedRegion, Table, Trie, Words, rank24};
 pub use ways::Ways;
