@@ -14,6 +14,7 @@
 //! | [`Hops`] | what a routing table's entries lead to, each in one piece |
 //! | [`Check`], [`Checks`], [`Asker`] | the kernel is asked about some packets whether it would do the same |
 //! | [`Exit`], [`Luggage`] | how packets leave: by a port, dropped, or up to the graph in user space with what is known of them |
+//! | [`Outlet`] | where packets of the stack go out by a port |
 //! | [`Counters`] | what is counted, in memory that user space reads |
 //!
 //! # What always holds
@@ -23,6 +24,7 @@
 //! - A packet that is given up goes up as it came to the element that gave it up, with its headers and annotations.
 //! - A program has no loops, and calls no helper for a packet that needs none but the number of its processor, which the
 //!   kernel compiles to an instruction.
+//! - At tcx a super-packet is decided on and changed in one piece as each of its parts would be, or goes up and comes in parts.
 //! - What the kernel would not forward as the table does is the kernel's, as soon as that is noticed.
 //! - A packet that leaves changed leaves: whether the kernel takes it is settled before it is written ([`Routes::interfaces`]),
 //!   or else it is dropped and counted, and never passed.
@@ -38,6 +40,7 @@ mod frame;
 mod graph;
 mod hops;
 mod load;
+mod outlet;
 mod parts;
 mod registers;
 mod split;
@@ -49,9 +52,10 @@ mod write;
 pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
-pub use exit::{Above, Action, Arrival, Exit, Hook, Luggage, Outlet, Place};
+pub use exit::{Above, Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};
+pub use outlet::Outlet;
 pub use split::{Known, Split, split};
 pub use table::{Members, NextHops, Routes, SharedRegion, Table, Trie, Words, rank24};
 pub use ways::Ways;

@@ -145,8 +145,6 @@ struct Facts {
     data: i32,
     marks: [Mark; 3],
     registers: [Known; REGISTERS],
-    /// Whether Ethernet types are those of packets as they come.
-    is_untouched: bool,
     /// Whether the header was written to, and its checksum was not yet.
     owes_sum: bool,
 }
@@ -158,7 +156,6 @@ pub(crate) fn read(blocks: &[Code], ip: Ip, state: &State) -> Result<Whole, &'st
         data: state.data,
         marks: state.marks,
         registers: [Number(0); REGISTERS],
-        is_untouched: !state.touched,
         owes_sum: false,
     };
     let mut places = vec![None; blocks.len()];
@@ -246,7 +243,7 @@ impl Facts {
             (Ip::V4, 24, 2) => return Sum,
             (Ip::V4, 14, 1) => return Number(0x45),
             (Ip::V4, 23, 1) | (Ip::V6, 20, 1) => return Number(6),
-            (ip, 12, 2) if self.is_untouched => return Number(ip.ethertype() as u64),
+            (ip, 12, 2) => return Number(ip.ethertype() as u64),
             _ => {}
         }
         let one = |bits: u64, at: i32| bits << 8 | u64::from(self.ip.differing(at));
@@ -352,7 +349,9 @@ impl Facts {
             (Ip::V4, 15, 16, Number(_) | Same) | (Ip::V4, 22, 23, Number(_) | Same) => self.owes_sum = true,
             // The version is what it was to whoever writes more than the traffic class.
             (Ip::V6, 14.., ..=18, Number(_) | Same) | (Ip::V6, 21, 22, Number(_) | Same) => {}
-            (_, 0.., ..=14, Number(_) | Same) => self.is_untouched = false,
+            (_, 0.., ..=12, Number(_) | Same) => {}
+            // Whoever has the packet next cuts it by its type.
+            (ip, 0..=12, 14, Number(n)) if n & 0xffff == ip.ethertype() as u64 => {}
             _ => return Err(WRITES),
         }
         Ok(())

@@ -176,3 +176,120 @@ impl Tx for Sender {
         self.tx.statistics()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::{Place, Take};
+    use crate::testnet::{self, Raw, ip, udp_frame};
+
+    /// A port at `r0`, whose peer is `g0`.
+    fn port() -> Port {
+        let front = Arc::new(Front::with_luggage(Take::TRANSIT).expect("a front"));
+        let port = open("r0", 1, false, &front).expect("r0");
+        assert_eq!((front.place_of(port.ifindex), port.queues.len()), (Some(Place::Tcx), 1), "{}", port.mode);
+        port
+    }
+
+    /// The next frames that are among these, with the word in front of each that says where they enter a graph.
+    fn received(port: &mut Port, wanted: &[Vec<u8>]) -> Vec<(Vec<u8>, [u8; 16])> {
+        let mut found = Vec::new();
+        for _ in 0..2_000 {
+            let mut batch = Batch::new();
+            port.queues[0].rx.poll(&mut batch, 8);
+            let ours = batch.iter().filter(|packet| wanted.iter().any(|frame| packet.data() == &frame[..]));
+            found.extend(ours.map(|packet| (packet.data().to_vec(), packet.in_front().expect("room"))));
+            if found.len() >= wanted.len() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        found
+    }
+
+    fn number(port: &Port, name: &str) -> u64 {
+        let list = port.queues[0].rx.statistics().list();
+        list.into_iter().filter(|(n, _)| *n == name).map(|(_, n)| n).sum()
+    }
+
+    #[test]
+    fn all_packets_come_as_on_a_wire_and_none_to_the_kernel() {
+        testnet::run(&[("g0", "r0")], || {
+            ip("ip addr add 10.9.0.1/24 dev r0");
+            let mut port = port();
+            let guest = Raw::open("g0");
+            let plain = udp_frame(port.mac, 1, 60);
+            // The kernel keeps a tag beside the packet.
+            let tagged = [&plain[..12], &[0x81, 0, 0, 7], &plain[12..]].concat();
+            let other = udp_frame([2, 9, 9, 9, 9, 9], 2, 60);
+            let frames = [plain, tagged, other];
+            frames.iter().for_each(|frame| guest.send(frame));
+            let expected: Vec<_> = frames.iter().map(|frame| (frame.clone(), [0; 16])).collect();
+            assert_eq!(received(&mut port, &frames), expected);
+            assert!(number(&port, "tcx_taken") >= 3 && number(&port, "rx_packets") >= 3);
+            assert_eq!(number(&port, "rx_error"), 0);
+            drop(port);
+            assert!(ip("ip link").lines().all(|line| !line.contains("above")), "it goes with the port");
+        });
+    }
+
+    /// Of a frame that a sender has not finished the kernel finishes the checksum.
+    #[test]
+    fn checksums_are_finished_on_the_way() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            let guest = Raw::open("g0");
+            let mut frame = udp_frame(port.mac, 1, 60);
+            let finished = frame.clone();
+            // Whatever is there: the sum is made over it.
+            frame[40..42].fill(0);
+            guest.send_unfinished(&frame, 34, 6);
+            let mut seen = Vec::new();
+            while seen.is_empty() {
+                let mut batch = Batch::new();
+                port.queues[0].rx.poll(&mut batch, 8);
+                let is_one =
+                    |packet: &&Packet| packet.len() == frame.len() && packet.data()[..40] == finished[..40];
+                seen.extend(batch.iter().filter(is_one).map(|packet| packet.data().to_vec()));
+            }
+            let sum: u32 = seen[0][34..]
+                .chunks(2)
+                .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)))
+                .sum();
+            assert_eq!((sum >> 16) + (sum & 0xffff), 0xffff, "{:02x?}", seen[0]);
+        });
+    }
+
+    /// What does not fit a frame of the pool is the kernel's, and what others write to the TAP is nobody's.
+    #[test]
+    fn what_cannot_come_is_counted() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            for name in ["g0", "r0"] {
+                ip(&format!("ip link set {name} mtu 4000"));
+            }
+            Raw::open("g0").send(&udp_frame(port.mac, 1, 3_000));
+            Raw::open("above0").send(&udp_frame(port.mac, 1, 60));
+            for _ in 0..2_000 {
+                port.queues[0].rx.poll(&mut Batch::new(), 8);
+                if number(&port, "tcx_pass_too_long") == 1 && number(&port, "rx_error") == 1 {
+                    return;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            panic!("{:?}", port.queues[0].rx.statistics().list());
+        });
+    }
+
+    #[test]
+    fn an_mtu_that_does_not_fit_and_a_port_without_ethernet_are_refused() {
+        testnet::run(&[("g0", "r0")], || {
+            let front = Arc::new(Front::with_luggage(Take::TRANSIT).expect("a front"));
+            ip("ip link set r0 mtu 9000");
+            let refused = |name| open(name, 1, false, &front).expect_err("refused");
+            assert_eq!(refused("r0").kind(), ErrorKind::MtuTooLarge);
+            ip("ip tuntap add dev t0 mode tun");
+            assert!(refused("t0").to_string().contains("no Ethernet headers"));
+        });
+    }
+}

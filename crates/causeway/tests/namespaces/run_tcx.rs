@@ -46,7 +46,7 @@ fn taken(router: &Router) -> u64 {
 
 /// What is to be seen of streams to both addresses.
 struct Streamed {
-    /// Packets that came up.
+    /// Packets that came up, in segments.
     above: u64,
     /// Those that elements have counted.
     counted: u64,
@@ -59,7 +59,8 @@ fn stream(net: &Net, router: &Router) -> Vec<Streamed> {
     let mut seen = Vec::new();
     for (target, counter) in [("10.77.2.2", "c4"), ("2001:db8:2::2", "c6")] {
         for flows in [1, 16] {
-            let now = || [taken(router), router.number(&format!("{counter}.count")), packets(net)];
+            let above = || router.counted("", |name| name == "port.rx_packets");
+            let now = || [above(), router.number(&format!("{counter}.count")), packets(net)];
             let before = now();
             streams(net, target, flows, LENGTH / flows);
             let after = now();
@@ -167,22 +168,19 @@ fn when_it_is_killed_the_interface_is_the_kernels() {
     assert!(net.ping("-c 3 10.77.2.2").0, "the kernel forwards");
 }
 
-/// A tag that the kernel keeps beside the packet is where a wire has it.
 #[test]
-fn tags_are_seen_where_they_are_on_a_wire() {
+fn an_interface_that_is_deleted_and_made_anew_is_in_the_graph_again() {
     let Some(net) = Net::new() else { return };
-    let graph =
-        "in :: FromDevice(ra, METHOD TCX) -> kind :: Classifier(12/8100%ffff 14/0007%0fff 16/0800, -);
-        kind[0] -> tagged :: Counter -> Discard; kind[1] -> Counter -> Discard;";
-    let (router, log) = Configuration::new(&net, graph).log(&net);
-    log.wait(0, "driver", "ra: ");
-    net.ip("a", "link add link a0 name a7 type vlan id 7");
-    net.ip("a", "addr add 10.77.7.2/24 dev a7");
-    net.ip("a", "link set a7 up");
-    net.ip("a", &format!("neigh replace 10.77.7.1 lladdr {} dev a7 nud permanent", net.mac("r", "ra")));
-    assert!(!net.ping("-c 5 -i 0.01 -W 1 10.77.7.1").0, "nobody answers");
-    wait_for("the packets", || router.number("tagged.count") == 5);
-    assert_eq!(router.number("tagged.byte_count"), 5 * 102);
+    let (router, flow) = switched_by(&net, &at_tcx(SWITCHED));
+    drop(flow.end());
+    net.ip("r", "link del ra");
+    wait_for("the interface to be gone", || router.line("in.events", "gone") == 1);
+    net.link("a", 1);
+    settle(&net);
+    wait_for("the program", || programs(&net, "ra") == 1);
+    let flow = Flow::start(&net);
+    in_driver(&router);
+    drop(flow.end());
 }
 
 /// What is longer than the way out takes is the ToDevice's, which says so.

@@ -73,12 +73,16 @@ fn cut(whole: &[u8], luggage: usize, (gso_size, is_v4): (usize, bool)) -> Vec<Ve
     frame[headers..].chunks(gso_size).enumerate().map(part).collect()
 }
 
-/// What the programs make of the parts, as far as the node `stop`, together: the packets, the exit, what is counted.
-fn made(
-    twin: &mut Twin<'_>,
-    parts: &[Vec<u8>],
-    stop: Option<usize>,
-) -> Result<(Vec<Packet>, Exit, Vec<u64>, Vec<u64>), String> {
+/// What the programs make of the parts together.
+struct All {
+    packets: Vec<Packet>,
+    exit: Exit,
+    counted: Vec<u64>,
+    edges: Vec<u64>,
+}
+
+/// What they make of them as far as the node `stop`.
+fn made(twin: &mut Twin<'_>, parts: &[Vec<u8>], stop: Option<usize>) -> Result<All, String> {
     let all = parts.iter().map(|part| twin.interpret(part, stop)).collect::<Result<Vec<Made>, _>>()?;
     let sum = |of: fn(&Made) -> &Vec<u64>| {
         let add = |sum: Vec<u64>, made: &Made| -> Vec<u64> {
@@ -90,7 +94,7 @@ fn made(
     if let Some(other) = all.iter().find(|made| made.exit != exit) {
         return Err(format!("parts leave by {exit:?} and {:?}", other.exit));
     }
-    Ok((all.into_iter().map(|made| made.packet).collect(), exit, counted, edges))
+    Ok(All { packets: all.into_iter().map(|made| made.packet).collect(), exit, counted, edges })
 }
 
 /// Compares what the driver does with some super-packet with what the programs make of its parts; says by which exit it left.
@@ -138,7 +142,7 @@ fn is_same(
     let (way, exit) = (*way, twin.compiled.exits[*way]);
     let (inside, ways) = more.split_at(twin.compiled.first_exit);
     let (by_elements, edges) = inside.split_at(twin.compiled.edge_counters[0]);
-    let (packets, expected, counted, by_edges) = made(twin, parts, stop)?;
+    let All { packets, exit: expected, counted, edges: by_edges } = made(twin, parts, stop)?;
     let to_its_port = matches!((expected, exit), (Exit::Emit(a), Exit::Up(Place::Port(b))) if a == b);
     if expected != exit && !to_its_port {
         return Err(format!("left by {exit:?} and not by {expected:?}"));
