@@ -6,4 +6,5 @@ SHARD ?= 0/1
 MUTANTS_PACKAGES ?=
 .PHONY: mutants
 mutants: ## put faults into the code, one at a time, that tests must notice (an hour or two; SHARD=0/1)
+	@mk/need nft:nftables iptables-legacy:iptables ip:iproute2 tc:iproute2 ethtool:ethtool
 	@. mk/rust && mk/mutants --shard $(SHARD) $(MUTANTS_PACKAGES)

@@ -95,10 +95,50 @@ fn stale_hosts_are_those_in_use() {
     let stale = |mirror: &Mirror| mirror.stale_hosts().collect::<Vec<_>>();
     answer(&mut with_stale);
     assert_eq!(stale(&with_stale), [(PORTS[0], host())]);
+    // Where rules bear on its packets, it is still one host.
+    kernel.set_rule(Rule { from: Some(network().prefix), ..Rule::plain(Family::V4, 50, 100) }, true);
+    kernel.dump(&mut with_stale, Scope::RULES);
+    answer(&mut with_stale);
+    assert_eq!(stale(&with_stale), [(PORTS[0], host())]);
     kernel.set_neighbour(neighbour(REACHABLE), true);
     kernel.dump(&mut with_stale, Scope::NEIGHBOURS);
     answer(&mut with_stale);
     assert_eq!(stale(&with_stale), []);
+}
+
+#[test]
+fn gateways_are_those_of_routes_in_use() {
+    let (mut kernel, mut mirror) = mirror(REACHABLE);
+    let gateway = |ifindex: u32| IpAddr::from([10, ifindex as u8, 0, 9]);
+    let by = |ifindex: u32, metric: u32| {
+        let path = Path { ifindex, gateway: Some(gateway(ifindex)), weight: 1 };
+        let prefix = Prefix::new("192.0.2.0".parse().unwrap(), 24);
+        Route { prefix, metric, target: Target::Paths(vec![path]), ..network() }
+    };
+    for (ifindex, metric) in PORTS.into_iter().zip([20, 10]) {
+        kernel.add_route(by(ifindex, metric), false, false);
+        kernel.dump(&mut mirror, Scope::ALL);
+        mirror.collect(|| {});
+        assert_eq!(mirror.gateways(), BTreeSet::from([(ifindex, gateway(ifindex))]), "the least metric");
+    }
+}
+
+#[test]
+fn routes_that_prefer_an_address_are_in_doubt_when_it_is_gone() {
+    let addresses = ["10.1.0.1", "10.1.0.2"].map(|text| text.parse::<IpAddr>().unwrap());
+    for (gone, in_doubt) in addresses.into_iter().zip([true, false]) {
+        let mut kernel = NaiveKernel::new(false);
+        kernel.set_neighbour(neighbour(REACHABLE), true);
+        let of = |address| Address { address, prefix_len: 16, ifindex: PORTS[0] };
+        addresses.into_iter().for_each(|address| kernel.set_address(of(address), true));
+        kernel.add_route(Route { source: Some([10, 1, 0, 1].into()), ..network() }, false, false);
+        let mut mirror = Mirror::new(PORTS);
+        kernel.dump(&mut mirror, Scope::ALL);
+        assert!(answer(&mut mirror).starts_with("p1"), "{}", answer(&mut mirror));
+        mirror.apply(Message { operation: Operation::Removed, object: Object::Address(of(gone)) });
+        let now = answer(&mut mirror);
+        assert_eq!(now.starts_with("punt"), in_doubt, "{gone}: {now}");
+    }
 }
 
 #[test]

@@ -23,8 +23,6 @@ struct Rings {
     backlog: VecDeque<usize>,
     /// Packets that arrive on port 0 whenever one packet is forwarded: load that does not wait.
     arrivals_per_forward: usize,
-    /// What is forwarded is delivered when a run is over.
-    defers: bool,
 }
 
 impl Receiver for Ring {
@@ -103,10 +101,6 @@ impl Ports for Rings {
             self.rings[0].waiting += self.arrivals_per_forward;
         }
         n
-    }
-
-    fn defers(&self) -> bool {
-        self.defers
     }
 }
 

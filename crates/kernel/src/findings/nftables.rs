@@ -276,6 +276,58 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_is_told_by_where_packets_meet_it_and_what_would_stop_them() {
+        let told = |family: u8, hook: u32, rules: u32, policy: u32| {
+            let hook = list(&[(NFTA_HOOK_HOOKNUM, &hook.to_be_bytes()), (NFTA_HOOK_DEV, b"a0\0")]);
+            let request = message(NFT_MSG_NEWCHAIN, family)
+                .attribute(NFTA_CHAIN_HOOK, &hook)
+                .attribute(NFTA_CHAIN_USE, &rules.to_be_bytes())
+                .attribute(NFTA_CHAIN_POLICY, &policy.to_be_bytes());
+            with_frame(request, |frame| {
+                let chain = chain(frame).unwrap().unwrap();
+                let check = concerns(&chain, &["a0".to_owned()])?;
+                let of_a_device = matches!(check, Check::NftIngress | Check::NftEgress);
+                assert_eq!(concerns(&chain, &["b0".to_owned()]).is_none(), of_a_device);
+                Some(finding(check, &chain))
+            })
+        };
+        const ACCEPT: u32 = 1;
+        for (number, family) in
+            [(NFPROTO_INET, "inet"), (AF_INET, "ip"), (AF_INET6, "ip6"), (NFPROTO_NETDEV, "netdev")]
+        {
+            let found = |hook| told(number, hook, 2, ACCEPT).map(|finding| (finding.check, finding.place));
+            let place = format!("nft {family} t c");
+            let mut hooks = match number {
+                NFPROTO_NETDEV => {
+                    vec![(NF_NETDEV_INGRESS, Check::NftIngress), (NF_NETDEV_EGRESS, Check::NftEgress)]
+                }
+                _ => vec![
+                    (NF_INET_PRE_ROUTING, Check::NftPrerouting),
+                    (NF_INET_FORWARD, Check::NftForward),
+                    (NF_INET_POST_ROUTING, Check::NftPostrouting),
+                ],
+            };
+            if number == NFPROTO_INET {
+                hooks.push((NF_INET_INGRESS, Check::NftIngress));
+            }
+            for hook in 0..8 {
+                let check = hooks.iter().find(|(number, _)| *number == hook).map(|(_, check)| *check);
+                assert_eq!(found(hook), check.map(|check| (check, place.clone())), "{family} hook {hook}");
+            }
+        }
+        let what = |rules, policy| {
+            told(AF_INET, NF_INET_FORWARD, rules, policy).map(|found| (found.what, found.mend))
+        };
+        let by = |what: &str, mend: &str| {
+            Some((format!("forwarded packets would pass by {what}"), mend.to_owned()))
+        };
+        assert_eq!(what(3, ACCEPT), by("this nftables chain and its rules (3)", "nft flush chain ip t c"));
+        let opened = "nft flush chain ip t c; nft 'chain ip t c { policy accept; }'";
+        assert_eq!(what(0, NF_DROP), by("this nftables chain, which drops them all", opened));
+        assert_eq!(what(3, NF_DROP), by("this nftables chain, its rules (3) and its policy, drop", opened));
+    }
+
+    #[test]
     fn flow_tables_name_their_devices() {
         let devices = list(&[(NFTA_DEVICE_NAME, b"a0\0"), (NFTA_DEVICE_NAME, b"b0\0")]);
         let hook = list(&[(NFTA_HOOK_HOOKNUM, &[0; 4]), (NFTA_FLOWTABLE_HOOK_DEVS, &devices)]);

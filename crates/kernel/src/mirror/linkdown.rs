@@ -148,4 +148,19 @@ mod tests {
         linkdown.sweep(Family::V6, 2);
         assert_eq!([7, 8].map(|i| linkdown.leaves_out(Family::V6, i)), [None, Some(true)]);
     }
+
+    #[test]
+    fn a_device_that_is_gone_leaves_nothing_to_the_next_of_its_number() {
+        let mut linkdown = Linkdown::default();
+        let own = |ifindex| setting(Family::V6, SettingScope::Interface(ifindex), true);
+        for ifindex in [7, 8] {
+            linkdown.set(own(ifindex), [].into_iter(), 1);
+            linkdown.doubt(ifindex);
+        }
+        linkdown.forget(7);
+        linkdown.settle(8);
+        assert_eq!([7, 8].map(|i| linkdown.leaves_out(Family::V6, i)), [None, Some(true)]);
+        linkdown.set(own(7), [].into_iter(), 1);
+        assert_eq!(linkdown.leaves_out(Family::V6, 7), Some(true), "the doubt is gone, too");
+    }
 }
