@@ -1,6 +1,7 @@
 //! The bed against schedules by hand, and against bounds.
 
-use super::machine::ThisMachine;
+use super::device::Turn;
+use super::machine::{DeviceValues, TesterValues, ThisMachine};
 use super::*;
 use crate::event::MICROSECOND;
 use proptest::prelude::*;
@@ -15,8 +16,10 @@ fn by_hand(device: &str) -> BedValues {
     let (t, d) = (&mut values.tester, &mut values.device);
     (t.call.value, t.look.value, t.send.value, t.byte.value) = (US, US, 2 * US, 0);
     (t.together.value, t.receive.value, t.pause.value) = (500, US, 10 * US);
+    (t.first.value, t.first_byte.value, t.receive_byte.value) = (2 * US, 0, 0);
     (t.single.value, t.single_byte.value, t.many_call.value) = (2 * US, 0, 0);
-    (t.interrupt.value, t.rouse.value) = (0, 0);
+    (t.interrupt.value, t.rouse.value, t.wakes.value) = (0, 0, 0);
+    (d.interrupt.value, d.rouse.value) = (0, 0);
     (d.single.value, d.many_call.value) = (0, 0);
     (d.wake.value, d.turn.value, d.frame.value, d.byte.value) = (5 * US, US, 2 * US, 0);
     d.together.value = 500;
@@ -37,8 +40,8 @@ fn way(values: &BedValues, load_fps: f64, frame: u64) -> Vec<String> {
 fn a_frame_alone_takes_what_a_schedule_by_hand_has() {
     let expected = [
         "0 ns is written by the tester",
-        "3000 ns is with the device, which goes on because of it",
-        "8000 ns is in a turn that begins",
+        "3000 ns is with the device, which is woken",
+        "8000 ns is taken in a turn",
         "11000 ns has left",
     ];
     let values = by_hand("kernel");
@@ -48,17 +51,109 @@ fn a_frame_alone_takes_what_a_schedule_by_hand_has() {
     assert_eq!((outcome.turn, outcome.wakes), (1.0, 10e3), "each wakes the device");
 }
 
-/// One is due each microsecond. At 3 us, when the first is sent, three more are due: they are with the device at 8, 9 and 10 us,
-/// while the first is in a turn until 11; the next turn has all three, which leave at 16, 17 and 18.
+/// One is due each microsecond. At 3 us, when the first is sent, three more are due: they are with the device at 8, 9 and 10 us. It
+/// is awake at 8 us, and has taken the first at 10, and until then another, which it takes too; so it goes on until 13 us, and the
+/// four leave at 14, 15, 16 and 17. Where nothing joins, the first leaves at 11 us, the others are taken together until 15, and
+/// leave at 16, 17 and 18.
 #[test]
-fn frames_that_became_due_meanwhile_go_as_a_batch_and_share_a_turn() {
+fn turns_gather_what_comes_while_they_take() {
+    let mut values = by_hand("kernel");
     let expected = [
         "0 ns is written by the tester",
         "7000 ns is with the device, and waits",
-        "8000 ns is in a turn that begins",
-        "15000 ns has left",
+        "9000 ns is taken in a turn",
+        "14000 ns has left",
     ];
-    assert_eq!(way(&by_hand("kernel"), 1e6, 3), expected);
+    assert_eq!(way(&values, 1e6, 3), expected);
+    assert_eq!(way(&values, 1e6, 0)[3], "14000 ns has left", "the first waits for the last");
+    values.device.joins.value = 1;
+    let expected = [expected[0], expected[1], "8000 ns is taken in a turn", "15000 ns has left"];
+    assert_eq!(way(&values, 1e6, 3), expected);
+    assert_eq!(way(&values, 1e6, 0)[3], "11000 ns has left");
+}
+
+/// When the n-th frame is with the device, nanoseconds after it was written.
+fn comes_ns(values: &BedValues, load_fps: f64, frame: u64) -> Option<u64> {
+    way(values, load_fps, frame)[1].split(' ').next()?.parse().ok()
+}
+
+/// One is due each 5 us. The first is with the device at 3 us, and wakes it, which takes whoever sends 8 us: what became due at 5 and
+/// at 10 us goes together. Where waking costs nothing each goes by itself.
+#[test]
+fn whoever_wakes_the_device_pays_for_it_and_frames_gather() {
+    let mut values = by_hand("kernel");
+    assert_eq!([1, 2].map(|frame| comes_ns(&values, 200e3, frame)), [Some(3_000); 2]);
+    values.tester.wakes.value = 8 * US;
+    // Both are written before the first goes, which wakes it again before the second does.
+    assert_eq!([1, 2].map(|frame| comes_ns(&values, 200e3, frame)), [Some(4_000), Some(13_000)]);
+    let [cheap, dear] = [0, 8 * US].map(|wakes| {
+        values.tester.wakes.value = wakes;
+        run(&values, &trial(200e3))
+    });
+    assert!(dear.together > 1.3 * cheap.together && dear.wakes < cheap.wakes, "{cheap:?} {dear:?}");
+    assert!(dear.parts[0].1 > cheap.parts[0].1, "it is the sender's time");
+    // A worker that looks out has not to be woken.
+    let mut values = by_hand("causeway");
+    let cheap = run(&values, &trial(50e3));
+    values.tester.wakes.value = 8 * US;
+    assert_eq!(run(&values, &trial(50e3)), cheap);
+}
+
+/// A hundred are due, each 1 us before the first goes and 1 us by itself: parts of 64 and of 36, and the second takes 3 us for each,
+/// 1.5 of them before. Few go one by one.
+#[test]
+fn many_go_in_parts_of_which_the_first_is_quicker() {
+    let mut values = by_hand("kernel").tester;
+    let pieces = |values: &TesterValues, now_ps: Time, pieces: usize| -> Vec<(Piece, Time)> {
+        let mut tester = Tester::new(values, 64, 1e6, 1);
+        let mut at_ps = now_ps;
+        let next = |_| {
+            let (piece, end_ps) = tester.next(at_ps);
+            (piece, end_ps - std::mem::replace(&mut at_ps, end_ps))
+        };
+        (0..pieces).map(next).collect()
+    };
+    (values.batch.value, values.send.value, values.pause.value) = (100, 3 * US, LONG);
+    let write_ps = US + 64 * US + 36 * 3 * US / 2;
+    let expected =
+        [(Piece::Writes(100), write_ps), (Piece::HandsOver(64), 64 * US), (Piece::HandsOver(36), 54 * US)];
+    assert_eq!(pieces(&values, MILLISECOND, 3), expected);
+    values.chunk.value = 100;
+    let expected = [(Piece::Writes(100), 101 * US), (Piece::HandsOver(100), 100 * US)];
+    assert_eq!(pieces(&values, MILLISECOND, 2), expected, "all are of the first part");
+    let expected = [(Piece::Writes(2), 3 * US), (Piece::HandsOver(1), US), (Piece::HandsOver(1), US)];
+    assert_eq!(pieces(&values, US, 3), expected);
+}
+
+/// A frame at 14 us finds the processor awake at 19, and is taken at 21: but at 20 us the laboratory's watch wakes, which takes 7 us.
+#[test]
+fn the_laboratorys_watch_takes_time_of_the_device() {
+    let mut values = by_hand("kernel").device;
+    (values.interrupt.value, values.rouse.value) = (4 * US, 3 * US);
+    let turn = |values: &DeviceValues| {
+        let mut device = Device::new(values, 64, 1);
+        assert_eq!(device.comes(0, 14 * US), Comes { goes_on_ps: Some(19 * US), wakes: true });
+        let Goes::Takes(until_ps) = device.goes_on(19 * US) else { panic!("it takes the frame") };
+        match device.goes_on(until_ps) {
+            Goes::Turn(turn) => (until_ps, turn),
+            other => panic!("{other:?}"),
+        }
+    };
+    let leaves = |at_ps: Time| Turn { first_ps: at_ps, each_ps: US, end_ps: at_ps };
+    assert_eq!(turn(&values), (21 * US, leaves(22 * US)), "it wakes each millisecond");
+    values.watch.value = 20 * US;
+    assert_eq!(turn(&values), (28 * US, leaves(29 * US)));
+}
+
+/// A frame of a quarter of the greatest length costs half as much for its bytes.
+#[test]
+fn bytes_cost_as_the_root_of_the_length() {
+    assert_eq!([1_518, 380, 64].map(paid), [1_518, 759, 311]);
+    let mut values = by_hand("kernel");
+    values.device.byte.value = 10 * US / 1_518;
+    let alone_us = |bytes| run(&values, &Trial { bytes, ..trial(10e3) }).inside_us[0];
+    let [long, short] = [1_518, 380].map(|bytes| alone_us(bytes) - 11.0);
+    assert!((long - 10.0).abs() < 0.01 && (short - 5.0).abs() < 0.01, "{long} {short}");
 }
 
 /// Each 20 us one: Causeway's worker looks out for the next for up to 50 us, and needs no waking: 3 us with the tester, half one
@@ -104,9 +199,7 @@ fn who_is_the_slower_says_what_is_forwarded() {
 fn what_became_due_while_the_receiver_was_woken_goes_together() {
     let mut values = by_hand("kernel");
     values.tester.receive.value = 0;
-    let comes_ns = |values: &BedValues, frame| -> Option<u64> {
-        way(values, 200e3, frame)[1].split(' ').next()?.parse().ok()
-    };
+    let comes_ns = |values: &BedValues, frame| comes_ns(values, 200e3, frame);
     assert_eq!([2, 3].map(|frame| comes_ns(&values, frame)), [Some(3_000); 2]);
     (values.tester.interrupt.value, values.tester.rouse.value) = (4 * US, 3 * US);
     // Both are written before the first goes.
@@ -121,7 +214,7 @@ fn what_became_due_while_the_receiver_was_woken_goes_together() {
 fn few_and_many_go_by_different_ways() {
     let mut values = by_hand("causeway");
     let (t, d) = (&mut values.tester, &mut values.device);
-    (t.single.value, t.send.value, t.many_call.value) = (3 * US, US, 20 * US);
+    (t.single.value, t.first.value, t.send.value, t.many_call.value) = (3 * US, US, US, 20 * US);
     (d.single.value, d.many_call.value) = (2 * US, 30 * US);
     assert_eq!(run(&values, &trial(5e3)).inside_us[0], 14.0);
     let full = run(&values, &Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) });
@@ -141,8 +234,10 @@ fn threads_that_do_not_make_way_have_slices() {
         let (mut turns, mut now_ps): (Vec<(char, usize)>, Time) = (Vec::new(), 0);
         while now_ps < 500 * US {
             let (piece, end_ps) = tester.next(now_ps);
+            now_ps = end_ps;
             let what = match piece {
-                Piece::Sends { .. } => 's',
+                Piece::Writes(_) => 's',
+                Piece::HandsOver(_) | Piece::Wakes => continue,
                 Piece::Receives(_) => 'r',
                 Piece::Looks | Piece::Sleeps => '-',
             };
@@ -150,7 +245,6 @@ fn threads_that_do_not_make_way_have_slices() {
                 Some(turn) => turn.1 += 1,
                 None => turns.push((what, 1)),
             }
-            now_ps = end_ps;
         }
         turns
     };
@@ -187,7 +281,7 @@ proptest! {
     /// Whatever a file says: it ends, and each frame left, was lost, waits or is on its way.
     #[test]
     fn every_frame_ends_in_one_counted_place(
-        times in proptest::collection::vec(prop_oneof![1 => Just(0), 4 => 0u64..30 * US], 8),
+        times in proptest::collection::vec(prop_oneof![1 => Just(0), 4 => 0u64..30 * US], 9),
         together in 0u64..=1_000,
         room in 1u64..200,
         load_fps in 1e3f64..2e6,
@@ -195,8 +289,9 @@ proptest! {
     ) {
         let mut values = ThisMachine::ready(if causeway { "causeway" } else { "kernel" }).expect("a bed");
         let (t, d) = (&mut values.tester, &mut values.device);
-        let all = [&mut t.call, &mut t.look, &mut t.send, &mut t.receive, &mut t.pause, &mut d.wake, &mut d.turn, &mut d.frame];
-        all.into_iter().zip(&times).for_each(|(value, time)| value.value = *time);
+        let of_tester = [&mut t.call, &mut t.look, &mut t.send, &mut t.receive, &mut t.pause, &mut t.wakes];
+        let all = of_tester.into_iter().chain([&mut d.wake, &mut d.turn, &mut d.frame]);
+        all.zip(&times).for_each(|(value, time)| value.value = *time);
         (t.together.value, d.together.value) = (together, together);
         (d.room.value, t.ring.value) = (room, room);
         let mut bed = Bed::new(&values, &trial(load_fps));
@@ -204,10 +299,11 @@ proptest! {
         bed.run(5 * MILLISECOND);
         let mut under_way = 0;
         while let Some(event) = bed.queue.pop() {
-            under_way += u64::from(matches!(event, Event::Comes(_) | Event::Leaves(_)));
+            under_way += u64::from(matches!(event, Event::Leaves(_)));
         }
+        under_way += bed.written_ps.len() as u64 - u64::from(bed.handed_over);
         let ended = bed.inside_ps.len() as u64 + bed.tester.lost + bed.device.lost;
-        prop_assert_eq!(bed.tester.sent, ended + bed.device.queue.len() as u64 + under_way);
+        prop_assert_eq!(bed.tester.sent, ended + (bed.device.queue.len() + bed.device.taken.len()) as u64 + under_way);
         prop_assert!(bed.tester.sent > 0);
     }
 }
