@@ -77,8 +77,9 @@ pub struct Device {
     spin: Spin,
     state: State,
     since_ps: Time,
-    /// Numbers of frames that wait, and of those of the turn.
+    /// Numbers of frames that wait.
     pub queue: VecDeque<u32>,
+    /// Numbers of those that are worked on.
     pub taken: Vec<u32>,
     /// Numbers intentions, so that an end that was overtaken is known.
     pub intention: u64,
