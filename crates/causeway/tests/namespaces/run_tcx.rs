@@ -101,9 +101,10 @@ fn super_packets_count_as_the_segments_that_they_are() {
     let before = (router.number("c4.count"), octets());
     streams(&net, "10.77.2.2", 1, LENGTH);
     let (packets, octets) = (router.number("c4.count") - before.0, octets() - before.1);
-    // Ethernet, IPv4 and TCP with time stamps; the first and last packets of the stream have other options.
-    let headers = octets - LENGTH as u64;
-    assert!(headers.abs_diff(packets * 66) < 200, "{headers} octets of headers in {packets} packets");
+    // Ethernet, IPv4 and TCP with time stamps; few packets have other options. Some segments may have been sent again.
+    let payload = octets - packets * 66;
+    let length = LENGTH as u64;
+    assert!((length - 200..length + length / 10).contains(&payload), "{payload} in {packets} packets");
 }
 
 #[test]
