@@ -243,7 +243,11 @@ fn what_has_two_modes_calibrates_nothing_and_is_promised_nothing() {
     let mut document = alone(&good, "kernel");
     change(&mut document, "kernel/saturation forwarding rate", 0, two(200e3));
     let calibration = found(&document);
-    assert!(calibration.text.contains("calibrated = \"rates of 256 and 1518 bytes, "), "{}", calibration.text);
+    assert!(
+        calibration.text.contains("calibrated = \"rates of 256 and 1518 bytes, "),
+        "{}",
+        calibration.text
+    );
     let [rate, ..] = &calibration.found[0].points[..] else { panic!("no points") };
     assert!(!rate.used && !rate.counts);
     assert!(calibration.found[0].left_out[0].starts_with("the rate of 64 bytes has two modes"));
@@ -255,7 +259,9 @@ fn what_has_two_modes_calibrates_nothing_and_is_promised_nothing() {
         "{:?}",
         calibration.refused
     );
-    assert!(calibration.found.is_empty() && !calibration.holds() && !calibration.text.contains("kernel\".device"));
+    assert!(
+        calibration.found.is_empty() && !calibration.holds() && !calibration.text.contains("kernel\".device")
+    );
     // A delay in whose place another calibrates, and one that was to be predicted.
     let mut document = alone(&good, "kernel");
     change(&mut document, "kernel/64 bytes/median delay", 0, two(1.0));
@@ -266,7 +272,8 @@ fn what_has_two_modes_calibrates_nothing_and_is_promised_nothing() {
     // So much so that it sent less than at 60 %.
     change(&mut document, "kernel/256 bytes/offered load", 3, vec![1e3; 5]);
     // Of what is forwarded later this is more than was meant.
-    let carried = document.series("kernel/saturation forwarding rate").expect("measured").measurements[2].clone();
+    let carried =
+        document.series("kernel/saturation forwarding rate").expect("measured").measurements[2].clone();
     let most = median(&carried.repetitions).expect("a rate");
     change(&mut document, "kernel/1024 bytes/offered load", 2, vec![0.91 * most; 5]);
     change(&mut document, "kernel/1024 bytes/offered load", 3, vec![0.93 * most; 5]);
