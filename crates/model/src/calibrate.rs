@@ -1,7 +1,7 @@
 //! The model of this machine: a few of the laboratory's numbers, and what the simulation makes of them at all other points.
 //!
 //! The laboratory measures a device between veths in rounds (`causeway_lab::run::Rounds`). The bed is a machine of the simulation
-//! ([`veth`](crate::veth)): six of its values are fitted to rates of two lengths and three median delays, what can be measured by
+//! ([`veth`](crate::veth)): six of its values are fitted to rates of two lengths and four median delays, what can be measured by
 //! itself is, and all is written to a file, `this-machine.toml`. Predictions are made from that file, and held against what was
 //! measured; a file of an earlier day predicts as well, and nothing is calibrated then.
 //!
@@ -33,8 +33,8 @@ pub const DELAY_WITHIN: f64 = 0.25;
 /// The highest load at which times inside are promised, in percent of what a device carries. What that is is known as well as rates
 /// are promised.
 pub const LOAD_MOST: u32 = 80;
-/// How long the simulation runs for a prediction: as long as a trial of the laboratory.
-const RUN_PS: Time = 200 * MILLISECOND;
+/// How long the simulation runs for a prediction.
+const RUN_PS: Time = 100 * MILLISECOND;
 /// How often it does so, each time with other chance: the median counts, as of the laboratory's repetitions.
 const RUNS: u64 = 5;
 /// Where, of an even spread between -1 and 1, the lower tenth ends.

@@ -31,7 +31,7 @@ const FIRST: usize = 3;
 /// Frames of hand-overs whose time is told: alone, by the ring of a port, and by a live run of the fewest and of twice as many.
 const HANDED_OVER: [u16; 4] = [1, 8, 16, 32];
 /// How names begin of what single things take.
-pub const SINGLE: &str = "machine/";
+const SINGLE: &str = "machine/";
 /// The percentile of delay beside the median.
 const LATE: f64 = 0.99;
 

@@ -1,8 +1,9 @@
 //! The device's processor: it sleeps, is woken, works in turns, and looks out for more.
 //!
-//! The kernel takes a backlog in turns of a poll's weight; when nothing is left its processor halts, and the next frame wakes it by
-//! an interrupt from the tester's. Causeway's worker takes batches from its ring and looks on for as long as that has paid lately
-//! ([`Spin`], the live router's) before it sleeps. What a turn takes all of its frames wait for.
+//! The kernel takes from its backlog what is there and what comes meanwhile, up to a poll's weight, and only then do they leave, when
+//! the other veth is polled; when nothing is left its processor halts, and the next frame has whoever brings it wake it by an
+//! interrupt. Causeway's worker takes a batch from its ring, and looks on for as long as that has paid lately ([`Spin`], the
+//! live router's) before it sleeps. What a turn takes all of its frames wait for.
 
 use super::machine::DeviceValues;
 use super::paid;
@@ -79,7 +80,7 @@ pub struct Device {
     since_ps: Time,
     /// Numbers of frames that wait.
     pub queue: VecDeque<u32>,
-    /// Numbers of those that are worked on.
+    /// Those that were taken in this turn.
     pub taken: Vec<u32>,
     /// Numbers intentions, so that an end that was overtaken is known.
     pub intention: u64,

@@ -11,7 +11,7 @@ use crate::run::parallel;
 
 /// How long the simulation runs for a delay, and for a rate: there threads make way at ticks, which are to be many.
 const DELAY_PS: Time = 40 * MILLISECOND;
-const RATE_PS: Time = 200 * MILLISECOND;
+const RATE_PS: Time = 80 * MILLISECOND;
 /// How often, each time with other chance: the geometric mean counts, which changes little where a median would jump.
 const RUNS: u64 = 3;
 /// Steps at most, how often one is made shorter, and by how much of the square sum it is to be better for another.

@@ -3,11 +3,11 @@
 //! The way of a frame: a thread of the tester writes it and hands it to the kernel, which takes it through the veth within the same
 //! system call to the device's queue ([`tester`]); the device is woken if it sleeps, and works in turns ([`device`]); a frame has
 //! left when the kernel takes it at the other veth, where the laboratory notes its time; another thread of the tester takes it
-//! from there. Waiting comes from this alone: from batches that became due while the tester did something else, from turns, and
-//! from being woken.
+//! from there. Waiting comes from this alone: from batches that became due while the tester did something else, such as to wake the
+//! device, from turns, and from being woken.
 //!
-//! Not modelled: what processors take from each other's caches, interrupts of the device's clock, and that the machine below
-//! has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
+//! Not modelled: what processors take from each other's caches but for frames behind the first part of many, and that the machine
+//! below has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
 
 pub mod device;
 pub mod fit;

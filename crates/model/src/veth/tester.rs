@@ -5,7 +5,11 @@
 //! were received, or others were sent, goes as a batch. Each sleep ends with an interrupt of the clock, which takes its time from
 //! whoever runs, and the thread that wakes has the processor as soon as the other's system call is over: it has slept, and is owed
 //! time. One that does not make way by itself does so at the clock's next tick. A thread at the other port, where nothing comes,
-//! wakes as well, if seldom.
+//! wakes as well, if seldom, and so does the laboratory's watch.
+//!
+//! Few frames are with the device one by one, many in parts, each at its end. A frame that finds the device's processor asleep has
+//! the sender wake it before he goes on, which on a virtual machine takes as long as many frames do: what becomes due meanwhile goes
+//! together.
 
 use super::machine::TesterValues;
 use super::paid;
