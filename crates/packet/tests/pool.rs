@@ -12,9 +12,13 @@ fn frames_are_of_powers_of_two_between_the_bounds() {
     }
     for bytes in [0, 1, LEAST_FRAME / 2, LEAST_FRAME + 1, 3_000, MOST_FRAME * 2, u32::MAX] {
         assert!(!pool::is_frame_size(bytes), "{bytes}");
-        let error = pool::init(Config { frame_size: bytes, ..Config::default() }).expect_err("not a frame's size");
+        let error =
+            pool::init(Config { frame_size: bytes, ..Config::default() }).expect_err("not a frame's size");
         assert!(matches!(error, Error::FrameSize(n) if n == bytes), "{error:?}");
-        assert_eq!(error.to_string(), format!("frame size {bytes}: must be a power of two from 2048 to 32768"));
+        assert_eq!(
+            error.to_string(),
+            format!("frame size {bytes}: must be a power of two from 2048 to 32768")
+        );
     }
 }
 
@@ -34,7 +38,11 @@ fn the_pool_is_as_it_was_asked_for_first() {
     ];
     for other in others {
         let error = pool::init(other).expect_err("another");
-        assert_eq!(error.to_string(), "the frame pool exists already (4000 frames of 4096 bytes)", "{other:?}");
+        assert_eq!(
+            error.to_string(),
+            "the frame pool exists already (4000 frames of 4096 bytes)",
+            "{other:?}"
+        );
     }
 
     what_a_thread_frees_stays_with_it_until_its_magazine_is_full();
@@ -49,7 +57,11 @@ fn what_a_thread_frees_stays_with_it_until_its_magazine_is_full() {
     drop(held);
     assert_eq!(pool::shared_free(), shared, "a full magazine");
     drop(one_too_many);
-    assert_eq!(pool::shared_free(), shared + MAGAZINE as u64 / 2, "the older half of a full magazine left it");
+    assert_eq!(
+        pool::shared_free(),
+        shared + MAGAZINE as u64 / 2,
+        "the older half of a full magazine left it"
+    );
     pool::flush_thread();
     assert_eq!(pool::shared_free(), shared + (MAGAZINE + MAGAZINE / 2) as u64);
 }
@@ -63,7 +75,11 @@ fn neighbouring_frames_have_their_data_in_different_lines_of_a_cache() {
     let mut lines = HashSet::new();
     for packet in batch.iter() {
         let (at, most) = (packet.data().as_ptr() as usize - base, Packet::HEADROOM + 15 * LINE);
-        assert!((Packet::HEADROOM..=most).contains(&packet.headroom()), "{} bytes before it", packet.headroom());
+        assert!(
+            (Packet::HEADROOM..=most).contains(&packet.headroom()),
+            "{} bytes before it",
+            packet.headroom()
+        );
         lines.insert((at / 4_096 / 16, at % 4_096 / LINE));
     }
     assert_eq!(lines.len(), 256, "lines of each sixteen frames");
