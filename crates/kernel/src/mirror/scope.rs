@@ -89,3 +89,18 @@ impl BitOrAssign for Scope {
         self.0 |= other.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_each_table_once_and_each_has_its_place() {
+        for (place, table) in Scope::ALL.tables().enumerate() {
+            assert_eq!((table.index(), table | table), (place, table));
+        }
+        assert_eq!((Scope::ALL.tables().count(), Scope(0).index()), (Scope::COUNT, Scope::COUNT - 1));
+        assert_eq!((Scope::RULES | Scope::LINKS).index(), Scope::LINKS.index().min(Scope::RULES.index()));
+        assert_eq!([Family::V4, Family::V6].map(Scope::settings), [Scope::SETTINGS4, Scope::SETTINGS6]);
+    }
+}
