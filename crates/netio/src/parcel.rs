@@ -14,7 +14,8 @@ pub(crate) const LABEL: i16 = 16;
 pub(crate) const LUGGAGE_AT: i16 = 0;
 /// Where the type is, and the tag if there is one.
 pub(crate) const TYPE_AT: i16 = ADDRESSES as i16;
-/// IEEE 802's first number for experiments, which no packet of the kernel's own bears.
+/// IEEE 802's first number for experiments, which no packet of the kernel's own bears. Who may send raw frames in the router's namespace can forge it, and could send by the
+/// ports themselves.
 pub(crate) const TYPE: u16 = 0x88b5;
 /// Bytes in front of a frame at most.
 pub(crate) const MOST: u32 = 128;
@@ -32,6 +33,9 @@ pub(crate) fn unwrap(packet: &mut Packet) -> bool {
         (_, true) => packet.data()[ADDRESSES..].first_chunk::<TAG>().copied(),
         _ => return false,
     };
+    if tag.is_some_and(|tag| !matches!(tag, [0x81, 0x00, ..] | [0x88, 0xa8, ..])) {
+        return false;
+    }
     let label = LABEL as usize + if tag.is_some() { TAG } else { 0 };
     let luggage = packet.data().first_chunk().map_or(0, |&length| u16::from_ne_bytes(length));
     if packet.len() < label {

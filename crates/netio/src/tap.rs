@@ -29,13 +29,17 @@ pub enum Kind {
 /// Packets that wait in each queue of a TAP for parcels, at most.
 const QUEUE: u32 = 4_096;
 
+/// How many that are none of ours are read at most before one that is.
+const SKIPPED: usize = 64;
+
 /// The numbers of a receiving half.
 mod rx {
     pub const PACKETS: usize = 0;
     pub const BYTES: usize = 1;
     pub const POOL_EMPTY: usize = 2;
     pub const ERRORS: usize = 3;
-    pub const NAMES: [&str; 4] = ["rx_packets", "rx_bytes", "rx_pool_empty", "rx_error"];
+    pub const TOO_LONG: usize = 4;
+    pub const NAMES: [&str; 5] = ["rx_packets", "rx_bytes", "rx_pool_empty", "rx_error", "rx_drop_too_long"];
 }
 
 /// The numbers of a transmitting half.
@@ -54,7 +58,7 @@ struct TapRx {
     parcels: bool,
     /// A packet read to find out whether one waits.
     ahead: Option<Packet>,
-    counts: Arc<Tally<4>>,
+    counts: Arc<Tally<5>>,
 }
 
 #[derive(Debug)]
@@ -69,29 +73,40 @@ impl TapRx {
         TapRx { file, parcels, ahead: None, counts: Tally::new(rx::NAMES) }
     }
 
+    /// The next packet. One that is none of ours may lie in front of others.
     fn read(&mut self) -> Option<Packet> {
+        (0..SKIPPED).find_map(|_| self.take()).flatten()
+    }
+
+    /// Reads once. `None` if that was none of ours, and within it `None` if there is nothing.
+    fn take(&mut self) -> Option<Option<Packet>> {
         let Some(mut packet) = Packet::new() else {
             self.counts.add(rx::POOL_EMPTY, 1);
-            return None;
+            return Some(None);
         };
         let room = packet.tailroom();
-        let buffer = packet.put(room).ok()?;
+        let Ok(buffer) = packet.put(room) else { return Some(None) };
         match (&*self.file).read(buffer) {
             Ok(n) => {
                 packet.truncate(n);
                 // What fills the room may have been longer; others may write to a TAP what is no parcel.
-                if self.parcels && (n == room || !parcel::unwrap(&mut packet)) {
-                    self.counts.add(rx::ERRORS, 1);
+                let wrong = match self.parcels {
+                    true if n == room => Some(rx::TOO_LONG),
+                    true if !parcel::unwrap(&mut packet) => Some(rx::ERRORS),
+                    _ => None,
+                };
+                if let Some(wrong) = wrong {
+                    self.counts.add(wrong, 1);
                     return None;
                 }
                 self.counts.add(rx::PACKETS, 1);
                 self.counts.add(rx::BYTES, packet.len() as u64);
-                Some(packet)
+                Some(Some(packet))
             }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => None,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Some(None),
             Err(_) => {
                 self.counts.add(rx::ERRORS, 1);
-                None
+                Some(None)
             }
         }
     }

@@ -9,13 +9,14 @@
 use crate::attachment::{Attachment, Followed, Held, Link};
 use crate::completion::Completion;
 use crate::device_counters::DeviceCounters;
-use crate::front::Front;
+use crate::front::{Front, is_of_a_front};
 use crate::interface::{Interface, PromiscuousGuard};
 use crate::link::LinkEvents;
 use crate::offload::OffloadGuard;
 use crate::port::{Capabilities, Events, Port, Queue, Rx, Tx};
 use crate::statistics::{Statistic, Statistics};
 use crate::{Error, ErrorKind, Result, afpacket, afxdp, parcel, tap};
+use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_packet::{Batch, Packet, Receiver, pool};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
@@ -47,10 +48,15 @@ pub fn open(name: &str, queues: usize, promiscuous: bool, front: &Arc<Front>) ->
         let what = format!("{name}: its packets have no Ethernet headers, and a graph receives frames");
         return Err(Error::new(ErrorKind::System, what).help("leave it to the kernel, or use `causeway up`"));
     }
+    // It would have the packets first, and all of them.
+    let others = tcx_programs(interface.index, TcxSide::Ingress).unwrap_or_default();
+    if others.into_iter().any(is_of_a_front) {
+        let what = format!("{name}: another router takes its packets");
+        return Err(Error::new(ErrorKind::Busy, what).help("stop it (`causeway read list` names routers)"));
+    }
     interface.check_mtu(|_| Packet::HEADROOM as u32 + parcel::MOST, pool::MOST_FRAME)?;
     let (tap, halves) = tap::open_above("above%d", queues)?;
-    let longest = Interface::longest_frame(Packet::HEADROOM as u32 + parcel::MOST);
-    let claim = front.claim_all_at_tcx(interface.index, longest, tap.index)?;
+    let claim = front.claim_all_at_tcx(interface.index, tap.index)?;
     let parts = Parts {
         claim,
         promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
@@ -260,7 +266,7 @@ mod tests {
         });
     }
 
-    /// What does not fit a frame of the pool is the kernel's, and what others write to the TAP is nobody's.
+    /// What does not fit a frame of the pool is lost, and what others write to the TAP is nobody's.
     #[test]
     fn what_cannot_come_is_counted() {
         testnet::run(&[("g0", "r0")], || {
@@ -272,7 +278,7 @@ mod tests {
             Raw::open("above0").send(&udp_frame(port.mac, 1, 60));
             for _ in 0..2_000 {
                 port.queues[0].rx.poll(&mut Batch::new(), 8);
-                if number(&port, "tcx_pass_too_long") == 1 && number(&port, "rx_error") == 1 {
+                if number(&port, "rx_drop_too_long") == 1 && number(&port, "rx_error") == 1 {
                     return;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(1));

@@ -232,13 +232,13 @@ impl Front {
     }
 
     /// Makes room for a port at tcx whose packets are all taken, each as a parcel (`parcel.rs`) that leaves by the interface
-    /// `above`, with frames of at most `longest` bytes.
+    /// `above`.
     ///
     /// # Errors
     /// As [`Front::claim_at_tcx`].
-    pub fn claim_all_at_tcx(self: &Arc<Self>, ifindex: u32, longest: u32, above: u32) -> Result<Claim> {
+    pub fn claim_all_at_tcx(self: &Arc<Self>, ifindex: u32, above: u32) -> Result<Claim> {
         let rules = Rules { mac: None, take: Take::All, partial_checksums: false };
-        self.claim_at(Place::Tcx, ifindex, Room { queues: 0, longest, above }, rules)
+        self.claim_at(Place::Tcx, ifindex, Room { queues: 0, longest: u32::MAX, above }, rules)
     }
 
     /// Whether what is taken brings luggage, also at tcx.

@@ -8,29 +8,21 @@ use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, sk_buff};
 
 /// Bytes at the start of a packet that programs of graphs can read, if it has them: headers with all options.
 const READABLE: i32 = 14 + 60 + 60;
-/// Bytes of headers that a packet has at most which another is cut into.
-const HEADERS: i32 = 256;
+/// What the size of segments is of a packet that is a list of them (SCTP's).
+const BY_FRAGMENTS: i32 = 0xffff;
 
 impl Parts<'_> {
     /// The program for all packets of a port: the graph, where there is one, or else they are taken as they came.
     pub fn parcel(&mut self, a: &mut Asm) {
-        let too_long = self.pass(a, Reason::TooLong);
-        let (whole, fits, readable, short) = (a.label(), a.label(), a.label(), a.label());
-        // It is cut on its way up, where it is one that is to be cut: what counts is how long the parts are.
-        a.load(Size::W, Reg::R4, PORT, field::LONGEST);
-        a.load(Size::W, Reg::R2, CTX, sk_buff::LEN);
-        a.load(Size::W, Reg::R3, CTX, sk_buff::GSO_SIZE);
-        a.jump_if(Cond::Eq, Reg::R3, 0, whole);
-        a.alu(Alu::Add, Reg::R3, HEADERS);
-        a.jump_if(Cond::Gt, Reg::R3, Reg::R4, too_long);
-        a.jump(fits);
-        a.bind(whole);
-        a.jump_if(Cond::Gt, Reg::R2, Reg::R4, too_long);
-        a.bind(fits);
+        let (readable, short) = (a.label(), a.label());
         a.store(Size::W, CTX, sk_buff::CB, 0);
         // Graphs know tags where they are on a wire.
         a.load(Size::W, Reg::R3, CTX, sk_buff::VLAN_PRESENT);
         a.jump_if(Cond::Ne, Reg::R3, 0, self.taken);
+        // It would be no list of segments any more.
+        a.load(Size::W, Reg::R3, CTX, sk_buff::GSO_SIZE);
+        a.jump_if(Cond::Eq, Reg::R3, BY_FRAGMENTS, self.taken);
+        a.load(Size::W, Reg::R2, CTX, sk_buff::LEN);
         a.skb_data(CTX, DATA, END);
         a.mov(Reg::R3, END);
         a.alu(Alu::Sub, Reg::R3, DATA);
