@@ -74,7 +74,7 @@ fn only_ports_that_a_program_may_be_in_front_of_bring_luggage() {
         ("eth9, METHOD TRANSIT", true),
         ("eth9, METHOD GENERIC, SNAPLEN 60", true),
         ("eth9, SNIFFER true", false),
-        ("eth9, METHOD TCX", false),
+        ("eth9, METHOD TCX", true),
         ("eth9, METHOD TAP", false),
     ] {
         assert_eq!(looks(config), looked_for, "{config}");

@@ -222,7 +222,7 @@ fn compare(case: &Case, h: &mut Harness, marked: &Marked) -> Result<bool, TestCa
 #[test]
 fn programs_do_what_their_elements_do() {
     let treated: Vec<_> = CASES.iter().map(|_| AtomicUsize::new(0)).collect();
-    let config = ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(packets in marked())| {
         for (case, treated) in CASES.iter().zip(&treated) {
             for config in case.configs {
