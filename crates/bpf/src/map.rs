@@ -329,11 +329,12 @@ impl MappedArray {
 
     /// All values, to be written.
     ///
-    /// The kernel's programs may read them at any time. Whoever writes here decides when programs run (as the
-    /// live-frame transmitter does) or accepts that they see a part of the change.
+    /// For arrays that programs only read. They may do so at any time, on other processors too: whoever writes here decides when
+    /// programs run, as the live-frame transmitter does, or accepts that they see a part of the change. What programs write, too, is
+    /// read and written by [`MappedArray::words`].
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is `size` bytes long, lives as long as `self`, and `&mut self` makes us its only user
-        // in this process. BPF programs only run inside system calls or interrupts and see plain memory.
+        // in this process. Programs of the kernel, which are no part of it, do not write here, as the caller was told.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.size) }
     }
 

@@ -150,7 +150,7 @@ pub struct RuntimeArgs {
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
     /// Serve metrics over HTTP at this address, such as 127.0.0.1:9464, under /metrics
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub metrics: Option<SocketAddr>,
     /// How ports learn of packets that do not say: interrupt, moderated, napi, disable-enable, polling
     #[arg(long, value_name = "MECHANISM", default_value = "napi", value_parser = mechanism)]
@@ -378,6 +378,11 @@ fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if good { Ok((name.to_owned(), value.to_owned())) } else { Err(format!("'{name}' is not a name")) }
+}
+
+fn address_and_port(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "an address and a port are wanted, such as 127.0.0.1:9464 or [::1]:9464".to_owned())
 }
 
 fn mechanism(text: &str) -> Result<String, String> {

@@ -46,6 +46,20 @@ fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
         2,
         "interrupt, moderated, napi",
     );
+    assert_said(&[&run[..], &["--metrics", "9464"]].concat(), Stdio::null(), 2, "such as 127.0.0.1:9464");
+}
+
+#[test]
+fn a_variable_that_nothing_defines_is_named() {
+    let hint = "nothing defines `$n`: `-D n=VALUE`";
+    assert_said(&["check", "-e", "Idle -> Paint($n) -> Discard"], Stdio::null(), 1, hint);
+    assert_said(&["run", "-e", "FromDump($n) -> Discard"], Stdio::null(), 1, hint);
+}
+
+#[test]
+fn frames_without_memory_for_them_are_a_mistake() {
+    let args = ["run", "-e", "Idle -> Discard", "--frames", "4294967295", "--frame-size", "32768"];
+    assert_said(&args, Stdio::null(), 1, "ask for fewer frames");
 }
 
 /// Whoever has long frames says so on the command line; as `click` frames are as long as sources ask for.

@@ -1,7 +1,7 @@
 //! What is said of elements while they are put together, and how it is told.
 
 use crate::plan::Plan;
-use causeway_lang::{Diagnostic, Of, Severity};
+use causeway_lang::{Diagnostic, Of, Severity, undefined};
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,12 +28,18 @@ impl ElementError {
     /// The error as diagnostics of the configuration `plan` came from, one a message.
     pub fn diagnostics(&self, plan: &Plan) -> Vec<Diagnostic> {
         let context = format!("While {} '{} :: {}':", doing(self.configuring), self.name, self.class);
-        let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
+        let element = plan.find(&self.name).map(|i| &plan.elements[i]);
+        // It may be what is wrong, and the message does not show it.
+        let variable =
+            element.filter(|_| self.severity == Severity::Error).and_then(|e| undefined(&e.config));
+        let hint = variable.map(|x| {
+            format!("nothing defines `${x}`: `-D {x}=VALUE`, or `define(${x} VALUE)` in the configuration")
+        });
         let one = |message: &String| Diagnostic {
-            span,
+            span: element.and_then(|e| e.span),
             severity: self.severity,
             of: self.of.as_deref().cloned(),
-            ..Diagnostic::general(message).context(&context)
+            ..Diagnostic::general(message).context(&context).hint_opt(hint.clone())
         };
         self.messages.iter().map(one).collect()
     }

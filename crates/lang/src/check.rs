@@ -244,7 +244,7 @@ impl Check<'_> {
                     from.port
                 ),
             )
-            .hint("an agnostic element pushes on all ports or pulls on all ports; put a Queue before or after it"),
+            .hint("an agnostic element pushes on all ports or pulls on all ports; put a Queue or an Unqueue, which turns pulls into pushes, before or after it"),
         };
         self.diags.push(error.without_plain_landmark());
     }

@@ -75,6 +75,7 @@ pub use ports::Processing;
 pub use render::Quotes;
 pub use source::{FileId, Landmark, SourceFile, Sources, Span};
 pub use suggest::{did_you_mean, nearest};
+pub use variables::undefined;
 
 /// A parsed configuration.
 #[derive(Clone, Debug)]

@@ -10,8 +10,9 @@ where
 {
     const MOST: usize = 3;
     let wanted: Vec<char> = word.chars().map(|c| c.to_ascii_lowercase()).collect();
-    // Names are short; a hostile one must not cost quadratic time against every class.
-    if wanted.len() > 64 {
+    // All names of one letter are as near to each other. Names are short; a hostile one must not cost quadratic time against every
+    // class.
+    if wanted.len() < 2 || wanted.len() > 64 {
         return vec![];
     }
     let limit = (wanted.len() / 3).max(1);
@@ -99,5 +100,6 @@ mod tests {
     fn nothing_is_proposed_for_a_strange_word() {
         assert_eq!(nearest("Zebra", NAMES), NONE);
         assert_eq!(nearest("", NAMES), NONE);
+        assert_eq!(nearest("A", ["a", "b", "ab"]), NONE, "any letter is as near");
     }
 }

@@ -171,6 +171,26 @@ fn name_at(text: &str) -> &str {
     &text[..length]
 }
 
+/// The name in the first reference to a variable, `$x`, that was left in an element's configuration string, since nothing defines
+/// it. What stands in single quotes is none.
+#[must_use]
+pub fn undefined(config: &str) -> Option<&str> {
+    let mut rest = config;
+    loop {
+        rest = &rest[rest.find(['$', '\''])?..];
+        let after = &rest[1..];
+        if rest.starts_with('\'') {
+            rest = &after[after.find('\'')? + 1..];
+            continue;
+        }
+        let name = name_at(after.strip_prefix('{').unwrap_or(after));
+        if !name.is_empty() {
+            return Some(name);
+        }
+        rest = after;
+    }
+}
+
 /// Where the brace that opens at byte 1 is closed.
 fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 0usize;
@@ -218,6 +238,20 @@ mod tests {
             expanded("'$a' /* $a */ \\<$a> \"\\$a\" // $a", &vars),
             "'$a' /* $a */ \\<$a> \"\\$a\" // $a"
         );
+    }
+
+    #[test]
+    fn what_nothing_defines_is_told() {
+        for (config, left) in [
+            ("1, $x", Some("x")),
+            ("${long_name-$y} $z", Some("long_name")),
+            ("$ '$quoted' $(x $b)", Some("b")),
+            ("'$a", None),
+            ("no $, none", None),
+            ("", None),
+        ] {
+            assert_eq!(undefined(config), left, "{config}");
+        }
     }
 
     #[test]

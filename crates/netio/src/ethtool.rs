@@ -17,9 +17,10 @@ const STRING_LEN: usize = 32;
 const GET_WORDS: usize = 4;
 const SET_WORDS: usize = 2;
 
-/// Sends a request made of words and returns the answer in its place.
+/// Sends a request made of words, with room for the answer, and returns that in its place.
 fn ask(fd: &OwnedFd, name: &str, mut words: Vec<u32>) -> Result<Vec<u32>> {
-    ethtool(fd, name, words.as_mut_ptr().cast())?;
+    // SAFETY: the callers make room for what the command of their first word has the kernel write.
+    unsafe { ethtool(fd, name, words.as_mut_ptr().cast()) }?;
     Ok(words)
 }
 

@@ -60,7 +60,8 @@ impl DriverInfo {
             bus: text,
             rest,
         };
-        match ethtool(fd, name, std::ptr::from_mut(&mut info).cast()) {
+        // SAFETY: the structure of this command.
+        match unsafe { ethtool(fd, name, std::ptr::from_mut(&mut info).cast()) } {
             Ok(()) => (until_zero(&info.driver), until_zero(&info.bus)),
             Err(_) => Default::default(),
         }
@@ -108,8 +109,8 @@ fn request(name: &str) -> Result<libc::ifreq> {
 }
 
 fn ioctl(fd: &impl AsRawFd, command: libc::c_ulong, ifr: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: the commands of this module read and write one `ifreq`, and what its data pointer names, which the
-    // callers keep alive and large enough for the command.
+    // SAFETY: the commands of this module read and write one `ifreq`; only that of `ethtool` follows its pointer, and whoever
+    // calls that has seen to it.
     match unsafe { libc::ioctl(fd.as_raw_fd(), command as _, std::ptr::from_mut(ifr)) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -160,7 +161,8 @@ impl Interface {
         // SAFETY: as above.
         let up = unsafe { ifr.ifr_ifru.ifru_flags } & libc::IFF_UP as libc::c_short != 0;
         let mut channels = Channels { cmd: ETHTOOL_GCHANNELS, ..Default::default() };
-        let queues = match ethtool(&fd, name, std::ptr::from_mut(&mut channels).cast()) {
+        // SAFETY: the structure of this command.
+        let queues = match unsafe { ethtool(&fd, name, std::ptr::from_mut(&mut channels).cast()) } {
             Ok(()) => (channels.rx + channels.combined).max(1),
             // A driver that does not say has one.
             Err(_) => 1,
@@ -364,7 +366,8 @@ const SPEED: [usize; 2] = [12, 28];
 pub fn speed_mbit_per_s(name: &str) -> Result<Option<u32>> {
     let mut settings = [0u8; SETTINGS];
     settings[..4].copy_from_slice(&ETHTOOL_GSET.to_ne_bytes());
-    ethtool(&control()?, name, settings.as_mut_ptr().cast())?;
+    // SAFETY: as long as the structure of this command.
+    unsafe { ethtool(&control()?, name, settings.as_mut_ptr().cast()) }?;
     let [low, high] = SPEED.map(|at| u32::from(u16::from_ne_bytes([settings[at], settings[at + 1]])));
     let speed = low | high << 16;
     // SPEED_UNKNOWN is -1.
@@ -372,7 +375,10 @@ pub fn speed_mbit_per_s(name: &str) -> Result<Option<u32>> {
 }
 
 /// Gives `data`, a structure that begins with a command, to the driver of `name`.
-pub(crate) fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {
+///
+/// # Safety
+/// `data` points to as many bytes as the command reads and writes, and nobody else uses them meanwhile.
+pub(crate) unsafe fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {
     let mut ifr = request(name)?;
     ifr.ifr_ifru.ifru_data = data;
     ioctl(fd, SIOCETHTOOL, &mut ifr).map_err(|e| Error::system(format!("{name}: ethtool"), e))
@@ -408,9 +414,34 @@ impl PromiscuousGuard {
     }
 }
 
+/// What the options of sockets are made of.
+///
+/// # Safety
+/// A C structure of integers, or one: any bytes are a value of it.
+pub(crate) unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($type:ty),* $(,)?) => {
+        // SAFETY: C structures of integers, and integers.
+        $(unsafe impl $crate::interface::Plain for $type {})*
+    };
+}
+pub(crate) use plain;
+
+plain!(
+    i32,
+    u32,
+    u64,
+    libc::timeval,
+    libc::packet_mreq,
+    libc::xdp_umem_reg,
+    libc::xdp_mmap_offsets,
+    libc::xdp_statistics,
+);
+
 /// setsockopt(2) with the plain value `option`.
-pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, option: &T) -> io::Result<()> {
-    // SAFETY: `option` is live and its size is given; `Copy` types of this crate's use are plain C structures.
+pub(crate) fn set_option<T: Plain>(fd: &OwnedFd, level: i32, name: i32, option: &T) -> io::Result<()> {
+    // SAFETY: `option` is live and its size is given.
     let r = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
@@ -424,10 +455,10 @@ pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, option: &
 }
 
 /// getsockopt(2) into a plain value, of which the kernel may fill a part.
-pub(crate) fn get_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, mut value: T) -> io::Result<T> {
+pub(crate) fn get_option<T: Plain>(fd: &OwnedFd, level: i32, name: i32, mut value: T) -> io::Result<T> {
     let mut len = size_of::<T>() as libc::socklen_t;
     let at = std::ptr::from_mut(&mut value).cast();
-    // SAFETY: `value` is live and `len` its size; the kernel writes no more. `T` is a plain C structure of integers.
+    // SAFETY: `value` is live and `len` its size; the kernel writes no more, and any bytes are a `T`.
     let r = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, at, &mut len) };
     if r == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }

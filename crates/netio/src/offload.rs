@@ -27,7 +27,8 @@ struct Value {
 
 fn value(fd: &OwnedFd, name: &str, cmd: u32, data: u32) -> Result<u32> {
     let mut value = Value { cmd, data };
-    ethtool(fd, name, std::ptr::from_mut(&mut value).cast())?;
+    // SAFETY: the structure of all commands that are asked with one value.
+    unsafe { ethtool(fd, name, std::ptr::from_mut(&mut value).cast()) }?;
     Ok(value.data)
 }
 

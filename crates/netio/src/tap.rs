@@ -236,6 +236,7 @@ fn make(name: &str, kind: Kind, more: i32) -> Result<(File, String)> {
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(PATH);
     let file = file.map_err(|e| match Error::system(format!("open {PATH}"), e) {
         e if e.errno() == Some(libc::ENOENT) => e.help("`modprobe tun`"),
+        e if e.errno() == Some(libc::EACCES) => e.help(format!("run as root, or `chmod a+rw {PATH}`")),
         e => e,
     })?;
     let flags = more | libc::IFF_NO_PI | if kind == Kind::Tap { libc::IFF_TAP } else { libc::IFF_TUN };

@@ -86,10 +86,31 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
+/// Bytes of the machine's memory.
+fn of_machine() -> u64 {
+    // SAFETY: asks for numbers.
+    let [pages, bytes] =
+        [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+    // What it does not know limits nothing.
+    u64::try_from(pages)
+        .ok()
+        .zip(u64::try_from(bytes).ok())
+        .map_or(u64::MAX, |(n, bytes)| n.saturating_mul(bytes))
+}
+
 impl Memory {
     /// Memory for `frames` frames of `frame_size` bytes, a power of two. It is touched only as frames are used.
+    ///
+    /// # Errors
+    /// It is more than the machine has, or what the system calls say.
     pub fn new(frames: u32, frame_size: u32) -> io::Result<Memory> {
         let header = Header::new(frames, frame_size);
+        // The kernel would promise it, and end the process when it is used.
+        if header.bytes > of_machine() {
+            let (wanted, there) = (header.bytes >> 20, of_machine() >> 20);
+            let what = format!("{wanted} MiB are more than the {there} of this machine");
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
+        }
         let fd = sealed_file(header.bytes)?;
         let base = map(&fd, header.bytes as usize)?;
         let at = |offset: u64| base.wrapping_add(offset as usize);

@@ -171,7 +171,7 @@ impl Packet {
     pub fn in_front<const N: usize>(&self) -> Option<[u8; N]> {
         let m = self.m();
         let from = usize::from(m.data).checked_sub(N)?;
-        // SAFETY: `from..data` lies inside the frame, whose bytes are all initialised, and which belongs to this packet.
+        // SAFETY: `from..data` lies inside the frame, whose bytes are all initialised, mapped or allocated as zeros, and which belongs to this packet.
         Some(unsafe { m.frame.add(from).cast::<[u8; N]>().read_unaligned() })
     }
 

@@ -14,7 +14,7 @@ use crate::ledger::{FREE, PACKET};
 use crate::memory::Memory;
 use crate::meta::Meta;
 use crate::stack::SharedStack;
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::io::Write;
@@ -389,9 +389,10 @@ fn heap_layout(frame_size: u32) -> Layout {
 
 #[cold]
 fn take_heap(pool: &Pool) -> Option<(NonNull<Meta>, *mut u8)> {
+    // Zeros, since a packet hands out bytes of its frame that nobody wrote yet.
     // SAFETY: the layout has a size above zero; the frame follows the metadata in the same block.
     unsafe {
-        let meta = NonNull::new(alloc(heap_layout(pool.config.frame_size)).cast::<Meta>())?;
+        let meta = NonNull::new(alloc_zeroed(heap_layout(pool.config.frame_size)).cast::<Meta>())?;
         Some((meta, meta.as_ptr().add(1).cast()))
     }
 }

@@ -12,7 +12,7 @@ const FILES: &str = "\
 .TP
 /run/causeway
 Control sockets, records and shared counters of root's routers; below it, in up, those of routers that root has started \
-and that are another user now. Other users' are in $XDG_RUNTIME_DIR/causeway.
+and that are another user now. Other users' are in $XDG_RUNTIME_DIR/causeway, or /tmp/causeway-UID without it.
 ";
 
 /// Prints the page of `command`, which must be built.

@@ -1,7 +1,7 @@
 //! What the halves of a packet socket count, and how the kernel's own counts are had.
 
 use super::Shared;
-use crate::interface::get_option;
+use crate::interface::{get_option, plain};
 use crate::statistics::{Statistic, Statistics, Tally};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,6 +14,8 @@ struct Stats {
     drops: u32,
     freezes: u32,
 }
+
+plain!(Stats);
 
 /// The numbers of a receiving half.
 pub mod rx {

@@ -12,7 +12,7 @@ mod entry;
 
 use crate::completion::{Clock, Completion, Completions};
 use crate::device_counters::DeviceCounters;
-use crate::interface::{Interface, PromiscuousGuard, set_option};
+use crate::interface::{Interface, PromiscuousGuard, plain, set_option};
 use crate::link::LinkEvents;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Capabilities, Port, Queue, Rx, Tx};
@@ -60,6 +60,8 @@ struct Request {
     private_size: u32,
     features: u32,
 }
+
+plain!(Request);
 
 /// What is turned off on the interface: a packet socket would see packets merged.
 pub(crate) const OFF: [Offload; 2] = [Offload::Lro, Offload::Gro];

@@ -165,7 +165,13 @@ impl fmt::Display for Report {
         }
         match self.verdict() {
             Verdict::Fine => write!(f, "`causeway up` has what it needs")?,
-            Verdict::Missing => write!(f, "`causeway up` lacks: {}", self.codes(State::Missing))?,
+            Verdict::Missing => {
+                write!(f, "`causeway up` lacks: {}", self.codes(State::Missing))?;
+                match self.codes(State::Refuses).as_str() {
+                    "" => {}
+                    codes => write!(f, "; is refused by: {codes}")?,
+                }
+            }
             Verdict::Refused => {
                 write!(f, "`causeway up` is refused by: {}", self.codes(State::Refuses))?;
             }
@@ -196,7 +202,7 @@ mod tests {
             (&[Warning, Good, Warning], 0, "`causeway up` has what it needs; warnings: warning"),
             (&[Refuses, Warning], 3, "`causeway up` is refused by: refuses; warnings: warning"),
             (&[Missing, Missing], 1, "`causeway up` lacks: missing"),
-            (&[Refuses, Missing], 1, "`causeway up` lacks: missing"),
+            (&[Refuses, Missing], 1, "`causeway up` lacks: missing; is refused by: refuses"),
         ];
         for (states, status, last) in cases {
             let report = report(states);
