@@ -69,3 +69,30 @@ pub(crate) mod task {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use causeway_engine::harness::Harness;
+
+    #[test]
+    fn who_is_to_be_called_must_be_there_at_the_start() {
+        let library = crate::library();
+        for (class, config, inputs) in [
+            ("InfiniteSource", "END_CALL", 0),
+            ("RatedSource", "END_CALL", 0),
+            ("TimedSource", "END_CALL", 0),
+            ("TimeFilter", "END_CALL", 1),
+            ("Counter", "COUNT_CALL 5", 1),
+            ("Counter", "BYTE_COUNT_CALL 5", 1),
+            ("AggregateCounter", "COUNT_CALL 5", 1),
+            ("AggregateCounter", "AGGREGATE_CALL 5", 1),
+        ] {
+            let spec = library.get(class).unwrap();
+            let start = |call: &str| Harness::new(spec, &format!("{config} {call}"), inputs, 1).err();
+            assert_eq!(start("x.y 1"), Some(vec!["no element named 'x'".to_owned()]), "{class} {config}");
+            let missing = start("element.nonsense").unwrap_or_default();
+            assert_eq!(missing, ["no 'element.nonsense' write handler"], "{class} {config}");
+            assert_eq!(start("stop"), None, "{class} {config}");
+        }
+    }
+}

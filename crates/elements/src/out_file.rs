@@ -42,7 +42,7 @@ type FileId = (u64, u64);
 static EMPTIED: Mutex<Vec<(FileId, Weak<AtomicBool>)>> = Mutex::new(Vec::new());
 
 /// Whether this file has been emptied, for all who open it before the last of them has been put in place.
-#[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+#[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
 fn emptied(file: &File) -> io::Result<Arc<AtomicBool>> {
     let metadata = file.metadata()?;
     let id = (metadata.dev(), metadata.ino());

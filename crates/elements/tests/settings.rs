@@ -232,6 +232,8 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "sport", "9", "1.0.0.1, 9, 1.0.0.2, 7, false"),
     ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "dst", "3.3.3.3", "1.0.0.1, 5, 3.3.3.3, 7, false"),
     ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "dport", "9", "1.0.0.1, 5, 1.0.0.2, 9, false"),
+    ("UDPRewriter", "drop, CAPACITY 9", "capacity", "7", "drop, MAPPING_CAPACITY 7"),
+    ("UDPRewriter", "CAPACITY 9, drop", "pattern0", "pass", "CAPACITY 9, pass"),
     ("Unqueue", "3", "burst", "9", "9"),
     ("Unqueue", "3", "limit", "9", "3, LIMIT 9"),
     ("Unqueue", "3", "active", "false", "3, ACTIVE false"),

@@ -21,6 +21,7 @@ pub fn unpin() {
 }
 
 /// The processors that a thread of this process can be pinned to.
+#[expect(clippy::disallowed_methods, reason = "once, for who starts a router")]
 pub fn usable_processors() -> Vec<usize> {
     // A thread of its own, so that the caller's stays free.
     let tried = || (0..CpuSet::MAX_CPU).filter(|&processor| pin(processor).is_ok()).collect();

@@ -51,7 +51,7 @@ pub enum Clock {
 
 impl Clock {
     /// The machine's clock.
-    #[allow(clippy::disallowed_methods, reason = "once, at the start")]
+    #[expect(clippy::disallowed_methods, reason = "once, at the start")]
     pub fn live() -> Clock {
         let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
         let monotonic_ns = monotonic_ns();
@@ -163,6 +163,7 @@ impl Clock {
 
 /// CLOCK_MONOTONIC, in nanoseconds.
 #[inline]
+#[expect(clippy::disallowed_methods, reason = "the worker's own clock, which it reads once a round")]
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()

@@ -174,7 +174,7 @@ impl Core {
 
     /// Runs `f` on the element of `node`, then puts what it emitted on the delivery stack. `None` if the element
     /// is running already, which only a pull loop in the graph can cause.
-    #[allow(clippy::disallowed_methods, reason = "only while somebody measures, a batch at a time")]
+    #[expect(clippy::disallowed_methods, reason = "only while somebody measures, a batch at a time")]
     pub fn activate<R>(
         &mut self,
         node: usize,

@@ -140,6 +140,7 @@ impl Driver {
     }
 
     /// Carries out commands; blocks for them while the worker is paused. False = exit.
+    #[expect(clippy::disallowed_methods, reason = "a worker that is paused has nothing else to do")]
     fn obey(&mut self) -> bool {
         loop {
             self.exchange();

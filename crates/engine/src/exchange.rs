@@ -122,7 +122,7 @@ impl Driver {
     }
 
     #[cold]
-    #[allow(clippy::disallowed_methods, reason = "twice a hot swap, which says how long it took")]
+    #[expect(clippy::disallowed_methods, reason = "twice a hot swap, which says how long it took")]
     fn put_in_place(&mut self) {
         let Some(Pending { next, back, .. }) = self.pending.take() else { return };
         let begin = Instant::now();

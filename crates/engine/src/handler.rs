@@ -254,10 +254,8 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
     core.written += 1;
     let n = &mut core.nodes[node];
     if let Some(argument) = declared.and_then(|h| h.argument(n.spec)) {
-        if core.context.defaults == Defaults::Click && !listed::config_follows(n.spec.name, handler) {
-            n.shown = Some(n.shown_config().to_owned());
-        }
-        n.config = with_argument(n.spec, &n.config, argument, value);
+        let keeps = core.context.defaults == Defaults::Click && !listed::config_follows(n.spec.name, handler);
+        n.reconfigured(with_argument(n.spec, &n.config, argument, value), keeps);
         crate::single::mark(core);
     }
     if core.nodes[node].element.as_ref().is_some_and(|e| e.reconfigures(handler)) {

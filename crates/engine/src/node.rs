@@ -48,6 +48,14 @@ impl Node {
         self.shown.as_ref().unwrap_or(&self.config)
     }
 
+    /// `config` is the configuration from now on; the handler of that name shows it, unless it `keeps` to what it shows.
+    pub fn reconfigured(&mut self, config: String, keeps: bool) {
+        if keeps {
+            self.shown = Some(self.shown_config().to_owned());
+        }
+        self.config = config;
+    }
+
     /// For how many handlers a name that ends in `#` stands.
     pub fn numbered(&self) -> usize {
         self.spec.numbered(self.ins.len(), self.outs.len())

@@ -40,7 +40,7 @@ impl Others {
 }
 
 /// Runs `f` on `worker`, between two of its steps, and waits for the result.
-#[allow(clippy::disallowed_methods, reason = "who calls a handler waits for its answer")]
+#[expect(clippy::disallowed_methods, reason = "who calls a handler waits for its answer")]
 pub(crate) fn call<R: Send + 'static>(
     others: &Others,
     worker: usize,

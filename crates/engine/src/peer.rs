@@ -4,11 +4,12 @@
 //! ([`Cx::find_peer`]) and for the peer itself when it needs it ([`Cx::peer`]). Both must live on one worker, which
 //! their classes say ([`crate::Spec::lives_with`]).
 
+use crate::conf::Defaults;
 use crate::cx::Cx;
 use crate::element::Element;
 use crate::error::Error;
 
-/// The place of another element of the same worker.
+/// The place of an element of the same worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(usize);
 
@@ -23,6 +24,11 @@ impl Cx<'_> {
         found.map(|(node, _)| Peer(node)).map_err(|_| {
             Error::new(format!("no element '{name}' on worker {}, where this one lives", self.core.worker))
         })
+    }
+
+    /// The place of this element.
+    pub fn here(&self) -> Peer {
+        Peer(self.node)
     }
 
     /// The element at `peer`, if it is a `T` and not the one that asks.
@@ -56,6 +62,20 @@ impl Cx<'_> {
     /// The class of the element at `peer`.
     pub fn peer_class(&self, peer: Peer) -> &'static str {
         self.core.nodes.get(peer.0).map_or("", |n| n.spec.name)
+    }
+
+    /// The present configuration string of the element at `peer`.
+    pub fn peer_config(&self, peer: Peer) -> &str {
+        self.core.nodes.get(peer.0).map_or("", |n| &n.config)
+    }
+
+    /// Sets the present configuration string of the element at `peer`. Where the defaults are Click's, the handler `config` shows
+    /// what it showed before.
+    pub fn set_peer_config(&mut self, peer: Peer, config: String) {
+        let keeps = self.core.context.defaults == Defaults::Click;
+        if let Some(node) = self.core.nodes.get_mut(peer.0) {
+            node.reconfigured(config, keeps);
+        }
     }
 
     /// Number of outputs in use of the element at `peer`.

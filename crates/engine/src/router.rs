@@ -218,6 +218,7 @@ impl Router {
     }
 
     /// Waits for an event, at most `timeout`; `None` = nothing happened, or somebody took the events.
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Event> {
         let events = self.events.as_ref()?;
         match timeout {
@@ -348,6 +349,7 @@ impl Router {
         self.end()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     fn end(&mut self) -> Result<(), NoAnswer> {
         self.tell(|| Command::Exit);
         let limit = Limit::after(END);

@@ -30,7 +30,7 @@
 //!   or else it is dropped and counted, and never passed.
 //! - What cannot be compiled is not lost: its packets go up, and [`Compiled::left`] says why.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod check;
 mod compile;

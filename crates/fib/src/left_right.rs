@@ -52,6 +52,7 @@ fn pause() {
 }
 
 #[cfg(not(loom))]
+#[expect(clippy::disallowed_methods, reason = "the writer waits for readers, and no reader for it")]
 fn pause() {
     std::thread::sleep(std::time::Duration::from_micros(100));
 }

@@ -78,7 +78,10 @@
 //! ```
 
 #![allow(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::missing_errors_doc))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::disallowed_macros, clippy::disallowed_methods, clippy::missing_errors_doc)
+)]
 
 mod address;
 mod adjacency;

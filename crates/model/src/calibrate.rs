@@ -260,18 +260,14 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
     let first = |value: &mut Value<Span>, ps: f64| value.value = ps.max(1.0).round() as u64;
     if let Some(call) = take("system call") {
         bed.tester.call = measured_by_itself(call, "by itself: a system call");
-        bed.tester.look = measured_by_itself(2.0 * call, "by itself: two system calls");
     }
-    let [interrupt_ps, rouse_ps] = ["interrupt of the clock", "pause of a thread"].map(take);
-    if let Some(ps) = interrupt_ps {
-        let value = measured_by_itself(ps, "by itself: how long another thread stands still");
-        (bed.tester.interrupt, bed.device.interrupt) = (value.clone(), value);
+    if let (Some(interrupt_ps), Some(pause_ps)) = (take("interrupt of the clock"), take("pause of a thread"))
+    {
+        let what = "by itself: how long another thread stands still because of one that sleeps and wakes";
+        let value = measured_by_itself(interrupt_ps + pause_ps, what);
+        (bed.tester.watched, bed.device.watched) = (value.clone(), value);
     }
-    if let Some(ps) = rouse_ps {
-        let value = measured_by_itself(ps, "by itself: processor time of a thread that sleeps");
-        (bed.tester.rouse, bed.device.rouse) = (value.clone(), value);
-    }
-    let receive_ps = receive(&mut bed, chosen, rouse_ps.unwrap_or_default());
+    let receive_ps = receive(&mut bed, chosen);
     hand_over(&mut bed, chosen);
     if let Some(wake) = take("wake-up") {
         first(&mut bed.device.wake, wake);
@@ -281,11 +277,9 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
             measured_by_itself(call, "by itself: the call that wakes a thread on another processor");
     }
     // What a frame of each of the two lengths takes the tester, and the device if that is a little quicker.
-    let woken_ps = interrupt_ps.unwrap_or_default() + rouse_ps.unwrap_or_default();
     let per_frame = |n: usize| {
         let [sent, forwarded] = [2 * n, 2 * n + 1].map(|target| chosen.targets[target].measured);
-        let received_ps = forwarded * (receive_ps[n] + chosen.receiving[n].pauses * woken_ps);
-        [(SECOND as f64 - received_ps) / sent, QUICKER * SECOND as f64 / forwarded]
+        [(SECOND as f64 - forwarded * receive_ps[n]) / sent, QUICKER * SECOND as f64 / forwarded]
     };
     let bytes = chosen.rates.map(|bytes| paid(bytes) as f64);
     let [short, long] = [per_frame(0), per_frame(1)];
@@ -299,14 +293,13 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
     Ok(bed)
 }
 
-/// What receiving a frame takes without the pauses, of which each takes so long; says what it is of both.
-fn receive(bed: &mut BedValues, chosen: &Chosen, rouse_ps: f64) -> [f64; 2] {
+/// What receiving a frame takes, of both lengths.
+fn receive(bed: &mut BedValues, chosen: &Chosen) -> [f64; 2] {
     let [short, long] = chosen.receiving;
     let between = (paid(long.bytes) - paid(short.bytes)) as f64;
-    let [of_short, of_long] =
-        [short, long].map(|one| (one.frame_ns * NANOSECOND as f64 - one.pauses * rouse_ps).max(0.0));
+    let [of_short, of_long] = [short, long].map(|one| one.frame_ns * NANOSECOND as f64);
     let byte_ps = ((of_long - of_short) / between).max(0.0);
-    let what = "at full load: processor time of the thread that receives, without its pauses";
+    let what = "by the tester at full load: what taking frames out took";
     bed.tester.receive = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, what);
     bed.tester.receive_byte = measured_by_itself(byte_ps, what);
     [of_short, of_long]

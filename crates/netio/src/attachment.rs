@@ -50,6 +50,7 @@ impl Attachment {
         Arc::new(Attachment { state, gone: AtomicBool::new(false), offloads, counters })
     }
 
+    #[expect(clippy::disallowed_methods, reason = "when sockets come and go; `gone` is for workers")]
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

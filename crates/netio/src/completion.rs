@@ -66,6 +66,10 @@ impl Completions {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "once a batch, and only where somebody asked when its packets are sent"
+)]
 fn realtime_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos() as u64
 }

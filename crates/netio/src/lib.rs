@@ -28,7 +28,10 @@
 //! * Foreign bytes (frames, capture files) never make it panic.
 
 #![allow(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::missing_errors_doc))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::disallowed_macros, clippy::disallowed_methods, clippy::missing_errors_doc)
+)]
 
 pub mod addresses;
 pub mod afpacket;

@@ -168,6 +168,7 @@ const CABLE: usize = 4_096;
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for another name.
+#[expect(clippy::disallowed_methods, reason = "when a port is opened")]
 pub fn open(name: &str) -> Result<Port> {
     let mut loose = LOOSE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(end) = loose.iter().position(|port| port.name == name) {

@@ -151,6 +151,7 @@ impl Held {
 /// guards may know the same device. It is the later one's.
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
 
+#[expect(clippy::disallowed_methods, reason = "when a port is opened or closed")]
 fn held() -> MutexGuard<'static, Vec<Held>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -139,6 +139,7 @@ impl Opener for Own {
 /// Those of other crates.
 static OTHERS: RwLock<Vec<&'static dyn Opener>> = RwLock::new(Vec::new());
 
+#[expect(clippy::disallowed_methods, reason = "ports are opened by the control side")]
 fn all() -> Vec<&'static dyn Opener> {
     let own = OWN.iter().map(|opener| opener as &dyn Opener);
     own.chain(OTHERS.read().unwrap_or_else(PoisonError::into_inner).iter().copied()).collect()
@@ -148,6 +149,7 @@ fn all() -> Vec<&'static dyn Opener> {
 ///
 /// # Errors
 /// [`ErrorKind::Busy`] if there is one of one of its names.
+#[expect(clippy::disallowed_methods, reason = "ports are opened by the control side")]
 pub fn register(opener: impl Opener + 'static) -> Result<()> {
     let taken = opener.names().iter().find(|name| find(name).is_some());
     if let Some(name) = taken {

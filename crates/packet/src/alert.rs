@@ -51,7 +51,8 @@ mod model {
     use loom::sync::atomic::AtomicU32;
     use loom::thread;
 
-    /// In every interleaving of two who do something and one who asks: he sees all of it, or is told.
+    /// In every interleaving of two who do something and one who asks: he sees all of it, or is told. If he sees it he wants to be
+    /// told no more, and knows whether somebody has done so already.
     #[test]
     fn nobody_sleeps_while_there_is_something_for_him() {
         loom::model(|| {
@@ -65,9 +66,14 @@ mod model {
             });
             state.0.ask();
             let seen = state.1.iter().all(|done| done.load(Ordering::Relaxed) == 1);
+            let unanswered = seen && state.0.withdraw();
             let told = doers.map(|doer| doer.join().unwrap());
             assert!(seen || told.contains(&true));
             assert!(!(told[0] && told[1]), "one answer is enough");
+            assert!(
+                !seen || unanswered != told.contains(&true),
+                "who does not sleep knows whether he is told"
+            );
         });
     }
 }

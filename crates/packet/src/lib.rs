@@ -45,7 +45,7 @@
 //! sets of a first-level cache: a batch of 256 would evict itself. At a stride of 128 bytes it fits.
 
 #![allow(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod alert;
 mod annotations;

@@ -70,3 +70,17 @@ fn a_worker_that_panics_ends_the_session() {
     assert_eq!(gone.to_string(), "worker 0 does not answer");
     assert_eq!(session.close(), Ok(()));
 }
+
+#[test]
+fn a_handler_of_the_router_itself_may_have_a_dot_in_front() {
+    let (library, options) = (Library::new([&COUNTS]), Options::default());
+    let source = Source::Text("test", "b :: Counts; c :: Counts;".to_owned());
+    let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
+    let mut session = Session::start(loaded, setup(library, options, None)).unwrap_or_else(|e| panic!("{e}"));
+    let mut read = |handler: &str| session.answer(Question::Read(handler.to_owned(), String::new()));
+    assert_eq!([read("list"), read(".list")], [Ok("2\nb\nc\n".to_owned()), Ok("2\nb\nc\n".to_owned())]);
+    assert_eq!([read(".nonsense").is_ok(), read(".").is_ok(), read("..list").is_ok()], [false; 3]);
+    let mut can = |question: fn(String) -> Question| session.answer(question(".stop".to_owned())).is_ok();
+    assert_eq!([can(Question::CheckRead), can(Question::CheckWrite)], [false, true]);
+    assert_eq!(session.close(), Ok(()));
+}

@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(4);
 struct BlockThread;
 
 impl Element for BlockThread {
-    #[allow(clippy::disallowed_methods, reason = "to block is what it is for")]
+    #[expect(clippy::disallowed_methods, reason = "to block is what it is for")]
     fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), Error> {
         let ns = time_ns(value.trim(), SECOND_NS).map_err(|_| "bad TIME")?;
         std::thread::sleep(Duration::from_nanos(ns).min(LONGEST));

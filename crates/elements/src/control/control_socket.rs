@@ -114,7 +114,7 @@ struct ControlSocket {
     retries: i32,
 }
 
-#[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+#[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let own = Own::configure(conf);
     let place = place(&own, conf);

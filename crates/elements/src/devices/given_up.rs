@@ -41,14 +41,14 @@ struct Slot {
 }
 
 impl GivenUp {
-    #[allow(clippy::disallowed_methods, reason = "when a graph is built, or a program is")]
+    #[expect(clippy::disallowed_methods, reason = "when a graph is built, or a program is")]
     fn slot(&self, interface: &str) -> Arc<Slot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.entry(interface.to_owned()).or_default().clone()
     }
 
     /// From now on this is known of an interface's packets; `None`: none bring anything along.
-    #[allow(clippy::disallowed_methods, reason = "when a program is built")]
+    #[expect(clippy::disallowed_methods, reason = "when a program is built")]
     pub fn set(&self, interface: &str, luggage: Option<Arc<dyn Luggage>>) {
         let slot = self.slot(interface);
         *slot.luggage.lock().unwrap_or_else(PoisonError::into_inner) = luggage;
@@ -81,7 +81,7 @@ impl Arrivals {
     }
 
     #[cold]
-    #[allow(clippy::disallowed_methods, reason = "once for each program")]
+    #[expect(clippy::disallowed_methods, reason = "once for each program")]
     fn look(&mut self, version: u64) {
         self.luggage = self.slot.luggage.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.version = version;

@@ -89,7 +89,7 @@ impl OpenPort {
 
     /// Takes the receiving halves of a replica's queues. None come while an element of the running graph has them;
     /// a hot swap hands them over then.
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "queues change hands when graphs do; who shares one makes a system call anyway"
     )]
@@ -99,7 +99,7 @@ impl OpenPort {
     }
 
     /// Puts receiving halves back.
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "queues change hands when graphs do; who shares one makes a system call anyway"
     )]
@@ -121,7 +121,7 @@ impl OpenPort {
         }
     }
 
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "queues change hands when graphs do; who shares one makes a system call anyway"
     )]

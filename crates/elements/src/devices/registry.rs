@@ -51,13 +51,13 @@ pub struct OpenPorts {
 impl OpenPorts {
     /// From now on `f` is called, on a thread of its own, with the name of a port whose device was gone and is there
     /// again, or has changed since then. A hot swap to the same configuration opens it anew; before that it is of no use.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn on_back(&self, f: impl Fn(&Arc<OpenPorts>, &str) + Send + Sync + 'static) {
         *self.on_back.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(f));
     }
 
     /// The device of the port `name` is back.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub(super) fn back(self: &Arc<Self>, name: &str) {
         // Not called under the lock: it may take its time.
         let f = self.on_back.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -68,13 +68,13 @@ impl OpenPorts {
 
     /// From now on `f` is called, on a thread of its own, with the index of an interface that is down, has no carrier or is gone, as
     /// soon as its port is told.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn on_down(&self, f: impl Fn(u32) + Send + Sync + 'static) {
         *self.on_down.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(f));
     }
 
     /// The interface with this index is down.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub(super) fn down(&self, ifindex: u32) {
         let f = self.on_down.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(f) = f {
@@ -92,7 +92,7 @@ impl OpenPorts {
         self.open_on_interface(name).filter(|port| port.is_up()).map(|port| port.ifindex)
     }
 
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     fn open_on_interface(&self, name: &str) -> Option<Arc<OpenPort>> {
         let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = ports.iter().filter(|(asked, _)| asked == name).filter_map(|(_, port)| port.upgrade());
@@ -103,7 +103,7 @@ impl OpenPorts {
     }
 
     /// Whether the device of the port `name` was gone and is there again, by the same index.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn is_back_as_it_was(&self, name: &str) -> bool {
         let Ok(interface) = Interface::open(name) else { return false };
         let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +112,7 @@ impl OpenPorts {
     }
 
     /// Whether the device of the port `name` is gone, and it has not been opened anew.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn is_gone(&self, name: &str) -> bool {
         let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         let open = ports.iter().filter_map(|(_, port)| port.upgrade());
@@ -171,7 +171,7 @@ impl PortOpener {
     }
 
     /// The port, opened now if it is not open.
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn open(&self, method: Method) -> Result<Arc<OpenPort>, Error> {
         let mut ports = self.ports.ports.lock().unwrap_or_else(PoisonError::into_inner);
         ports.retain(|(_, port)| port.strong_count() > 0);
@@ -217,7 +217,7 @@ impl PortOpener {
         opener.open(&Request { name: &self.asked, promiscuous, queues: self.copies, front: &front })
     }
 
-    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    #[expect(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     fn front(&self) -> causeway_netio::Result<Arc<Front>> {
         let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(front) = values.get(FRONT).and_then(|v| v.clone().downcast().ok()) {

@@ -223,6 +223,18 @@ mod tests {
     }
 
     #[test]
+    fn entries_are_those_of_networks_whatever_host_they_are_written_with() {
+        let mut h = Harness::new(&SPEC, "10.0.1.5/24 2:0:0:0:0:2", 1, 1).unwrap();
+        assert_eq!(h.read("table").unwrap(), "10.0.1.0/24 02-00-00-00-00-02\n");
+        h.write("add", "10.0.1.9/24 10.0.3.9/16 2:0:0:0:0:3").unwrap();
+        let table = "10.0.1.0/24 02-00-00-00-00-03\n10.0.0.0/16 02-00-00-00-00-03\n";
+        assert_eq!(h.read("table").unwrap(), table);
+        assert_eq!(h.read("config").unwrap(), table.trim_end().replace('\n', ", "));
+        h.write("remove", "10.0.77.1/16").unwrap();
+        assert_eq!(h.read("table").unwrap(), "10.0.1.0/24 02-00-00-00-00-03\n");
+    }
+
+    #[test]
     fn entries_are_checked() {
         let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
         assert_eq!(errors("1.0.0.1"), ["argument 0: missing ETH"]);

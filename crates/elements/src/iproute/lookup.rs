@@ -109,7 +109,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     }
 
     /// A table of `routes`, over what `structure` makes.
-    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
+    #[expect(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     pub fn of(
         conf: &mut Conf<'_>,
         routes: &[Route<A>],
@@ -167,7 +167,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
+#[expect(clippy::disallowed_methods, reason = "the control side; workers have readers")]
 fn write<A: Family, S: Shared<A>>(
     control: &Mutex<Control<A, S>>,
     handler: &str,
@@ -193,7 +193,7 @@ struct TableControl<A: Family, S: Shared<A>> {
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S> {
-    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
+    #[expect(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, Error>> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));

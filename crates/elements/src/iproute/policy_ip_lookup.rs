@@ -205,7 +205,7 @@ fn pick(text: &str) -> Result<(NonZeroU8, &str), RouteError> {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
+#[expect(clippy::disallowed_methods, reason = "the control side; workers have readers")]
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -377,7 +377,7 @@ impl Forwarding {
         self.tallies.get(port).map_or(Tally::default(), of)
     }
 
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+    #[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
     pub(crate) fn readers(&self) -> Readers {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -57,7 +57,7 @@ impl Punts {
         statistics.map_or(Vec::new(), |statistics| statistics.list())
     }
 
-    #[allow(clippy::disallowed_methods, reason = "ways change hands when graphs do")]
+    #[expect(clippy::disallowed_methods, reason = "ways change hands when graphs do")]
     fn ways(&self) -> MutexGuard<'_, HashMap<usize, Way>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,7 +7,31 @@ use super::input::Reader;
 use super::rewriter::{Rewriter, now_ms};
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
-use causeway_lang::args::split_words;
+use causeway_lang::args::{join_args, split_args, split_words};
+
+/// The keyword of an argument. What an input's specification begins with is no word in capitals, unless a mapper's name is all
+/// that it has.
+fn keyword(argument: &str) -> Option<&str> {
+    let (word, _) = argument.split_once(|c: char| c.is_ascii_whitespace())?;
+    word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_').then_some(word)
+}
+
+/// `config` with another capacity.
+fn with_capacity(config: &str, capacity: i32) -> String {
+    let mut args = split_args(config);
+    args.retain(|arg| !matches!(keyword(arg), Some("CAPACITY" | "MAPPING_CAPACITY")));
+    args.push(format!("MAPPING_CAPACITY {capacity}"));
+    join_args(&args)
+}
+
+/// `config` with another specification of an input.
+fn with_specification(config: &str, input: usize, text: &str) -> String {
+    let mut args = split_args(config);
+    if let Some(arg) = args.iter_mut().filter(|arg| keyword(arg).is_none()).nth(input) {
+        *arg = text.to_owned();
+    }
+    join_args(&args)
+}
 
 impl Rewriter {
     fn pattern_line(&self, flows: &mut Flows, input: usize) -> String {
@@ -81,6 +105,9 @@ impl Rewriter {
             "capacity" => {
                 let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| e.of("CAPACITY"))?;
                 flows.set_capacity(capacity, now_ms);
+                // That of the rewriter that has the table.
+                let home = self.home.unwrap_or(cx.here());
+                cx.set_peer_config(home, with_capacity(cx.peer_config(home), capacity));
             }
             "clear" => flows.end(Which::All),
             _ => {
@@ -100,6 +127,8 @@ impl Rewriter {
                     *spec = slot.to_string();
                 }
                 flows.end(Which::Input(self.member, input));
+                let here = cx.here();
+                cx.set_peer_config(here, with_specification(cx.peer_config(here), input, value.trim()));
             }
         }
         Ok(())

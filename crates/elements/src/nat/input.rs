@@ -80,7 +80,7 @@ impl Registry {
     }
 
     /// Names a pattern, for elements in the compound of `element`. False if the name is taken.
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+    #[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
     pub fn name_pattern(&self, element: &str, name: &str, pattern: Pattern) -> bool {
         if self.pattern(element, name).is_some() {
             return false;
@@ -92,7 +92,7 @@ impl Registry {
     }
 
     /// The pattern that `element` calls `name`.
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built or a handler written")]
+    #[expect(clippy::disallowed_methods, reason = "taken when a graph is built or a handler written")]
     pub fn pattern(&self, element: &str, name: &str) -> Option<Arc<Pattern>> {
         let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         compounds(element)
@@ -101,7 +101,7 @@ impl Registry {
     }
 
     /// Makes the mapper of `element` known; of copies on several workers the first counts, so that they share it.
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+    #[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
     pub fn add_mapper(&self, element: &str, mapper: impl Mapper + 'static) {
         let mut mappers = self.mappers.lock().unwrap_or_else(PoisonError::into_inner);
         if mappers.iter().all(|(name, _)| name != element) {
@@ -109,7 +109,7 @@ impl Registry {
         }
     }
 
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built or a handler written")]
+    #[expect(clippy::disallowed_methods, reason = "taken when a graph is built or a handler written")]
     fn mapper(&self, element: &str, name: &str) -> Option<Arc<dyn Mapper>> {
         let mappers = self.mappers.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |c: &str| if c.is_empty() { name.to_owned() } else { format!("{c}/{name}") };

@@ -67,7 +67,7 @@ impl Place {
     }
 
     /// The descriptors there, or else new ones.
-    #[allow(clippy::disallowed_methods, reason = "sockets are opened when a graph is built")]
+    #[expect(clippy::disallowed_methods, reason = "sockets are opened when a graph is built")]
     pub fn open(&self, make: impl FnOnce() -> Result<Descriptors, Error>) -> Result<Arc<Descriptors>, Error> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(there) = place.upgrade() {

@@ -8,7 +8,7 @@ mod options;
 mod rewriters;
 
 use causeway_engine::clock::SIMULATED_START_NS;
-use causeway_engine::{Event, Options, Plan, Router};
+use causeway_engine::{Defaults, Event, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use std::time::Duration;
 

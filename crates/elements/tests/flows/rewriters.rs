@@ -475,3 +475,65 @@ fn only_replies_get_the_annotation_of_the_packet_that_began_their_flow() {
     ));
     assert_eq!([read(&router, "first", "count"), read(&router, "second", "count")], ["1", "1"]);
 }
+
+/// What is left of the lines of `patterns` without the numbers of flows.
+fn patterns(router: &Router, name: &str) -> Vec<String> {
+    let lines = read(router, name, "patterns");
+    lines.lines().map(|line| line.split(" [").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_configuration_is_that_of_the_rewriter_as_it_is_and_a_swap_to_it_keeps_its_flows() {
+    let graph = |rw: &str, other: &str, udp: &str| {
+        format!(
+            "{} -> rw :: IPRewriter({rw}); Idle -> [1] rw; rw[0] -> Discard; rw[1] -> Discard; \
+             Idle -> other :: TCPRewriter({other}) -> Discard; Idle -> udp :: UDPRewriter({udp}) -> Discard; M :: \
+             RoundRobinIPMapper(- - 5.0.0.1 - 0 0, - - 5.0.0.2 - 0 0);",
+            source("src sport dst dport proto", &["10.0.0.2 7 2.0.0.2 21 T", "10.0.0.2 7 2.0.0.2 21 U"])
+        )
+    };
+    let first = "CAPACITY 9, UDP_TIMEOUT 60, pattern 1.0.0.1 1024-65535# - - 0 1, drop";
+    let mut router = run(&graph(first, "MAPPING_CAPACITY rw, drop", "M"));
+    for (name, handler, value) in [
+        ("rw", "pattern1", " pass 1 "),
+        ("other", "capacity", "7"),
+        ("other", "pattern0", "M"),
+        ("udp", "pattern0", "keep 0 0"),
+        ("udp", "capacity", "3"),
+    ] {
+        router.write(name, handler, value).unwrap_or_else(|e| panic!("{name}.{handler}: {e}"));
+    }
+    let configs = ["rw", "other", "udp"].map(|name| read(&router, name, "config"));
+    assert_eq!(
+        configs,
+        [
+            "UDP_TIMEOUT 60, pattern 1.0.0.1 1024-65535# - - 0 1, pass 1, MAPPING_CAPACITY 7",
+            "MAPPING_CAPACITY rw, M",
+            "keep 0 0, MAPPING_CAPACITY 3"
+        ]
+    );
+    // What is refused changes nothing.
+    assert!(
+        router.write("rw", "pattern0", "keep 0 9").is_err() && router.write("rw", "capacity", "x").is_err()
+    );
+    assert_eq!(read(&router, "rw", "config"), configs[0]);
+    let state = |router: &Router| {
+        let of = |name| (read(router, name, "capacity"), read(router, name, "size"), patterns(router, name));
+        ["rw", "other", "udp"].map(of)
+    };
+    let before = state(&router);
+    assert_eq!((&before[0].0[..], &before[0].1[..], &before[2].0[..]), ("7", "2", "3"));
+    router.swap(plan(&graph(&configs[0], &configs[1], &configs[2]))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(state(&router), before);
+    assert_eq!(["rw", "other", "udp"].map(|name| read(&router, name, "config")), configs);
+}
+
+#[test]
+fn under_clicks_defaults_the_configuration_stays_as_it_was_written() {
+    let options = Options { defaults: Defaults::Click, ..Options::default() };
+    let text = "Idle -> rw :: UDPRewriter(drop, CAPACITY 9) -> Discard;";
+    let router = Router::start(causeway_elements::library(), plan(text), options).unwrap();
+    router.write("rw", "capacity", "3").unwrap();
+    router.write("rw", "pattern0", "pass").unwrap();
+    assert_eq!(read(&router, "rw", "config"), "drop, CAPACITY 9");
+}

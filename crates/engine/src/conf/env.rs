@@ -91,7 +91,7 @@ impl Env {
     }
 
     /// As [`Env::shared`], with the elements of the graphs before and after a hot swap as well.
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+    #[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
     pub fn persistent<T: Any + Send + Sync>(
         &mut self,
         key: &str,

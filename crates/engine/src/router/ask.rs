@@ -22,13 +22,13 @@ impl Limit {
     }
 
     /// So long from now.
-    #[allow(clippy::disallowed_methods, reason = "the control side")]
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     pub fn after(time: Duration) -> Limit {
         Limit(Instant::now() + time)
     }
 
     /// How much of it is left.
-    #[allow(clippy::disallowed_methods, reason = "the control side")]
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
@@ -42,6 +42,7 @@ pub(super) struct Asked<R> {
 
 impl<R> Asked<R> {
     /// Waits for the answer. A worker that answers too late has done it all the same.
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     pub fn wait(&self, limit: Limit) -> Result<R, NoAnswer> {
         self.answer.recv_timeout(limit.left()).map_err(|_| NoAnswer(self.worker))
     }

@@ -110,7 +110,7 @@ impl Router {
         handler::find(spec, name, spec.numbered(element.pulled_inputs.len(), element.pulled_outputs.len()))
     }
 
-    #[allow(clippy::disallowed_methods, reason = "the control side")]
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
         self.control_sides.get(element).map(|side| side.lock().unwrap_or_else(PoisonError::into_inner))
     }

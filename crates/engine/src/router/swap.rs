@@ -41,7 +41,7 @@ struct Parked {
 }
 
 impl Drop for Parked {
-    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
+    #[expect(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn drop(&mut self) {
         // The worker looks here when it sees that no other graph will come: after this, when the sender is dropped.
         *self.loan.lock().unwrap_or_else(PoisonError::into_inner) = self.worker.take();
@@ -58,7 +58,7 @@ struct Lending {
 }
 
 impl Lending {
-    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
+    #[expect(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn wait(self, limit: Limit) -> Result<Parked, NoAnswer> {
         let Lending { number, loan, lent, unpark, stood_still } = self;
         lent.recv_timeout(limit.left()).map_err(|_| NoAnswer(number))?;
@@ -147,6 +147,7 @@ impl Router {
 
     /// Gives the workers their graphs and has them put in place, on those that stop `together` with each other's states. The
     /// answer is what they had before; after an error all still have it.
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     fn exchange(&self, nexts: Vec<Next>, together: &BTreeSet<usize>) -> Result<Vec<Replaced>, NoAnswer> {
         let (decision, limit) = (Decision::default(), Limit::new());
         let (back, given_back) = mpsc::channel();
@@ -190,7 +191,7 @@ impl Router {
     }
 
     /// Gives a worker its graph. One that does not answer finds none when it goes on.
-    #[allow(
+    #[expect(
         clippy::disallowed_methods,
         reason = "once a hot swap, and only one that is stuck finds it locked"
     )]
@@ -219,7 +220,7 @@ impl Router {
         asked.into_iter().map(|lending| lending.wait(limit)).collect()
     }
 
-    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
+    #[expect(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn ask_to_park(&self, number: usize) -> Result<Lending, NoAnswer> {
         let (lend, lent) = mpsc::channel();
         let (unpark, another) = mpsc::channel::<Worker>();
@@ -267,6 +268,7 @@ impl Router {
 }
 
 /// Replaces the graphs of workers that wait, between which states may move.
+#[expect(clippy::disallowed_methods, reason = "the control side")]
 fn replace_together(mut parked: Vec<Parked>, mut nexts: Vec<Next>, limit: Limit) -> Vec<Replaced> {
     let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
     nexts.iter_mut().zip(&old).for_each(|(next, old)| next.go_on_from(old));

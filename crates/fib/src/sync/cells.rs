@@ -118,6 +118,7 @@ impl<T> Cells<T> {
     }
 
     /// Keeps what a writer that goes away could not free.
+    #[expect(clippy::disallowed_methods, reason = "a writer that goes away")]
     pub(crate) fn leave(&self, retired: impl IntoIterator<Item = Retired<T>>) {
         self.leftover.lock().unwrap_or_else(PoisonError::into_inner).extend(retired);
     }

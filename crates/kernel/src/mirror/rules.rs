@@ -52,9 +52,9 @@ struct Step {
 }
 
 impl Step {
-    /// Whether nothing behind it counts for prefixes that its table has.
+    /// Whether nothing behind it counts for prefixes that its table has, or for any if it has no table.
     fn is_last_for_its_own(&self) -> bool {
-        self.applies == Applies::All && self.to.len() == 0 && self.shortest == 0 && self.table.is_some()
+        self.applies == Applies::All && self.to.len() == 0 && self.shortest == 0
     }
 }
 
@@ -162,7 +162,7 @@ impl Kernel {
             let to = rule.to.unwrap_or(Prefix::all(family));
             rules.sources.extend(rule.from);
             rules.tables.extend(table);
-            rules.bounds.extend(rule.to.filter(|to| to.len() > 0).into_iter().chain(rule.from));
+            rules.bounds.extend(rule.to.into_iter().chain(rule.from));
             rules.steps.push(Step { table, to, shortest: rule.shortest, applies });
         }
         rules

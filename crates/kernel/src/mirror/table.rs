@@ -36,7 +36,7 @@ impl Candidate {
 
     /// Whether the two compete for one place in the kernel's list.
     pub fn same_place(&self, other: &Candidate) -> bool {
-        let place = |c: &Candidate| (c.tos, c.metric, c.kind == Kind::SourceSpecific);
+        let place = |c: &Candidate| (c.tos, c.metric, matches!(c.kind, Kind::SourceSpecific));
         place(self) == place(other) && self.kind != Kind::Unclear && other.kind != Kind::Unclear
     }
 

@@ -1,8 +1,8 @@
 //! One side of the tester by itself: transmit only (as packetgen, udpgen and rude do), receive only (as udpcount does).
 
 use super::generator::Generator;
-use super::receiving::{Coming, receive};
-use super::sending::{Source, send};
+use super::receiving::{Coming, Sink, receive};
+use super::sending::{Sending, Source, send};
 use super::{Attached, Since, pin};
 use crate::analyser::{Analyser, Analysis};
 use crate::frame::{Ends, Tag, Template};
@@ -57,7 +57,8 @@ pub fn transmit_only(
     pin(processors);
     let since = Since::now();
     let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL).of_epoch(since.start_ns);
-    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), since, interrupted);
+    let sending = Sending::new(&mut *port.tx, generator, Some(request.duration_ns()));
+    let report = send(sending, since, interrupted);
     let frames = report.sent.iter().map(|sent| sent.frames).sum();
     Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
 }
@@ -81,9 +82,10 @@ pub fn transmit_bare(
     let tag = Tag { trial: TRIAL, flow: 0, sequence: 0, sent_ns: 0 };
     let mut frame = vec![0; template.length(tag.sequence)];
     template.write(tag, &mut frame);
-    let source = Same { frame, frames: 0, most: most_frames, until_ns: duration.as_nanos() as u64 };
-    let (frames, took_ns) =
-        send(&mut *port.tx, source, Some(duration.as_nanos() as u64), Since::now(), interrupted);
+    let until_ns = duration.as_nanos() as u64;
+    let source = Same { frame, frames: 0, most: most_frames, until_ns };
+    let sending = Sending::new(&mut *port.tx, source, Some(until_ns));
+    let (frames, took_ns) = send(sending, Since::now(), interrupted);
     Ok(Transmitted { intended: frames, frames, took_ns })
 }
 
@@ -150,10 +152,10 @@ pub fn receive_only(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(processors);
-            let coming = Coming { stamped: port.stamped, expected: true, crowded: false };
+            let coming = Coming { stamped: port.stamped, expected: true };
             // The times in frames are of the epoch: who sends has another start.
             let epoch = Since { start_ns: 0 };
-            receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, epoch, &ended, &came);
+            receive(Sink::new(&mut *port.rx, coming, |seen, _| seen, &mut analyser), epoch, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(super::waiting::LOOK.min(time));

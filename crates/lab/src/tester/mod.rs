@@ -1,8 +1,9 @@
-//! Trials over ports: one thread sends by each, another receives.
+//! Trials over ports: one thread sends by each, another receives; where they are more than the tester's processors, one thread
+//! does it all by turns ([`in_turns`]).
 //!
 //! Nothing is allocated for a frame: it is written into a packet of the pool, and what the analyser keeps is allocated
-//! before the trial. A thread that waits for a departure sleeps if that is far and yields if it is near; when it is
-//! late it sends what is due in batches.
+//! before the trial. A thread that only sends and waits for a departure sleeps if that is far and yields if it is near; one that is
+//! late sends what is due in batches.
 //!
 //! Both times of a frame are of `CLOCK_REALTIME`: the sender's when it writes the frame, the receiver's from the kernel
 //! where the port has it, else when the frame is found. A frame that arrives by a port other than that of its flow counts as
@@ -11,8 +12,10 @@
 mod alone;
 mod attached;
 mod counted;
+mod exchange;
 mod generator;
 mod hand_over;
+mod in_turns;
 mod one_way;
 mod receiving;
 mod replay;
@@ -30,21 +33,17 @@ pub use one_way::{TrialClock, one_way};
 pub use replay::{Capture, Timing, replay};
 pub use self_test::{SelfTest, Step, self_test};
 
-use crate::analyser::{Analyser, Analysis, Distribution, Sent};
 use crate::frame::{Ends, Template};
 use crate::namespace::Home;
-use crate::search::{Event, Outcome, Request};
-use anyhow::{Context, Result, bail, ensure};
+use crate::search::Event;
+use anyhow::{Context, Result, bail};
 use causeway_results::traffic::{Flow, Plan, Traffic};
-use generator::Generator;
-use receiving::{Coming, at_home, receive};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
-use sending::send;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use waiting::{LOOK, wait_for, wait_until};
+use waiting::{LOOK, wait_for};
 
 /// The part of the frames that may be missing of what was asked for, and by which a trial may take longer.
 const SLACK: f64 = 0.005;
@@ -116,17 +115,8 @@ pub struct Ports {
     manner: Manner,
     control: Control,
     trial: u16,
-    receiving: Receiving,
+    receiving_ns: u64,
     hand_overs: HandOvers,
-}
-
-/// What receiving took in a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Receiving {
-    /// Processor time, nanoseconds.
-    pub took_ns: u64,
-    /// How often nothing was there, and it was slept.
-    pub pauses: u64,
 }
 
 /// Time since a trial began.
@@ -186,8 +176,8 @@ impl Ports {
             Ok(template)
         });
         let templates = templates.collect::<Result<_>>()?;
-        let (receiving, hand_overs) = (Receiving::default(), HandOvers::default());
-        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0, receiving, hand_overs })
+        let hand_overs = HandOvers::default();
+        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0, receiving_ns: 0, hand_overs })
     }
 
     /// The flows, by the ports that they go from and to, in the order of the counts of an [`Analysis`]. Of a device that
@@ -209,9 +199,9 @@ impl Ports {
         }
     }
 
-    /// What receiving took in the last trial, of the ports to which frames were sent.
-    pub fn receiving(&self) -> Receiving {
-        self.receiving
+    /// What it took in the last trial to take frames out and to look at them, nanoseconds.
+    pub fn receiving_ns(&self) -> u64 {
+        self.receiving_ns
     }
 
     /// How frames were given to the kernel in the last trial.
@@ -248,130 +238,4 @@ pub(crate) fn pin(processors: &[usize]) {
     processors.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
     // Where it may not choose, it runs where it is put.
     let _ = sched_setaffinity(None, &set);
-}
-
-impl Ports {
-    /// Sends what is asked for, and counts what comes back, if anything does.
-    fn exchange(&mut self, request: &Request, comes_back: bool) -> Result<Outcome> {
-        self.check()?;
-        let frames = request.load_fps() * request.duration_ns() as f64 / 1e9;
-        ensure!(
-            frames < f64::from(u32::MAX),
-            "a trial of {frames:.0} frames is too long: numbers have 32 bits"
-        );
-        self.trial = self.trial.wrapping_add(1);
-        let (trial, flows) = (self.trial, self.plan.flows());
-        let mut analysers: Vec<Analyser> =
-            self.ports.iter().map(|_| Analyser::new(trial, flows.len())).collect();
-        let (ended, came) = (AtomicBool::new(false), AtomicU64::new(0));
-        let (took_ns, pauses) = (AtomicU64::new(0), AtomicU64::new(0));
-        let interrupted = &*self.control.interrupted;
-        let disturb = &mut self.control.disturb;
-        let (traffic, plan, templates, manner) =
-            (&self.traffic, &self.plan, &self.templates[..], &self.manner);
-        let sinks = (0..self.ports.len()).filter(|&port| plan.flows().iter().any(|flow| flow.to == port));
-        let sources = (0..self.ports.len()).filter(|&port| !plan.order(port).is_empty());
-        let crowded = manner.is_crowded(sinks.count() + sources.count());
-        let since = Since::now();
-        let outcomes = std::thread::scope(|scope| {
-            let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-            for (number, (port, analyser)) in self.ports.iter_mut().zip(&mut analysers).enumerate() {
-                let Attached { rx, tx, stamped, home, .. } = port;
-                let (stamped, home) = (*stamped, &*home);
-                if !plan.order(number).is_empty() {
-                    let generator = Generator::new(traffic, plan, request, templates, number, trial);
-                    senders.push(scope.spawn(move || {
-                        go_home(home);
-                        pin(&manner.processors);
-                        send(&mut **tx, generator, Some(request.duration_ns()), since, interrupted)
-                    }));
-                }
-                let (ended, came, took_ns, pauses) = (&ended, &came, &took_ns, &pauses);
-                let expected = comes_back && plan.flows().iter().any(|flow| flow.to == number);
-                let coming = Coming { stamped, expected, crowded };
-                receivers.push(scope.spawn(move || {
-                    pin(&manner.processors);
-                    let sort = |seen, _: &[u8]| at_home(seen, plan, number);
-                    let waited = receive(&mut **rx, coming, sort, analyser, since, ended, came);
-                    if expected {
-                        pauses.fetch_add(waited, Ordering::Relaxed);
-                        took_ns.fetch_add(ns_of(ClockId::ThreadCPUTime), Ordering::Relaxed);
-                    }
-                }));
-            }
-            let disturbed = request.event.map(|(event, at_ns)| {
-                scope.spawn(move || {
-                    wait_until(at_ns, since, interrupted);
-                    disturb(event).with_context(|| format!("{} of the device", event.name()))
-                })
-            });
-            let sent: Vec<_> = senders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-            let all: u64 = sent.iter().flatten().flat_map(|of| &of.sent).map(|sent| sent.frames).sum();
-            manner.settle(all, &came, interrupted);
-            ended.store(true, Ordering::Relaxed);
-            let failed = receivers.into_iter().filter_map(|thread| thread.join().err()).count();
-            let sent: Option<Vec<_>> =
-                sent.into_iter().map(|sent| sent.ok().filter(|_| failed == 0)).collect();
-            disturbed.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())))?;
-            sent.context("a thread of the tester failed")
-        });
-        let outcomes = outcomes?;
-        self.receiving = Receiving { took_ns: took_ns.into_inner(), pauses: pauses.into_inner() };
-        self.hand_overs = HandOvers::default();
-        self.check()?;
-        let mut sent = vec![Sent::default(); self.plan.flows().len()];
-        let (mut intended, mut last_ns) = (0, 0);
-        for of in outcomes {
-            self.hand_overs.add(of.hand_overs);
-            of.sent.iter().zip(&mut sent).filter(|(of, _)| of.frames > 0).for_each(|(of, all)| *all = *of);
-            intended += of.intended;
-            last_ns = last_ns.max(of.last_ns);
-        }
-        let analysis = together(analysers, &self.plan, &sent);
-        let duration_ns = request.duration_ns();
-        let effective_ns = duration_ns.max(last_ns);
-        let count: u64 = sent.iter().map(|sent| sent.frames).sum();
-        let late = effective_ns as f64 > duration_ns as f64 * (1.0 + SLACK) + LOOK.as_nanos() as f64;
-        let limited = late || (count as f64) < intended as f64 * (1.0 - SLACK);
-        self.wait(self.manner.pause);
-        Ok(Outcome { intended, effective_ns, limited, analysis })
-    }
-}
-
-fn add_timeline(all: &mut Vec<u64>, part: &[u64]) {
-    all.resize(all.len().max(part.len()), 0);
-    all.iter_mut().zip(part).for_each(|(all, part)| *all += part);
-}
-
-/// What all ports received, as if it were one. Each flow is its port's alone.
-fn together(analysers: Vec<Analyser>, plan: &Plan, sent: &[Sent]) -> Analysis {
-    let mut whole = Analysis {
-        flows: vec![Default::default(); sent.len()],
-        corrupt: 0,
-        foreign: 0,
-        earlier: 0,
-        latency: Distribution::empty(),
-        ipdv: Distribution::empty(),
-        before_sent: 0,
-        last_loss_ns: None,
-        longest_silence_ns: 0,
-        timeline: Vec::new(),
-    };
-    for (port, analyser) in analysers.into_iter().enumerate() {
-        let mine = plan.flows().iter().zip(sent);
-        let mine: Vec<Sent> =
-            mine.map(|(flow, sent)| if flow.to == port { *sent } else { Sent::default() }).collect();
-        let part = analyser.finish(&mine);
-        whole.flows.iter_mut().zip(&part.flows).for_each(|(all, flow)| *all = all.plus(flow));
-        whole.corrupt += part.corrupt;
-        whole.foreign += part.foreign;
-        whole.earlier += part.earlier;
-        whole.latency.add(&part.latency);
-        whole.ipdv.add(&part.ipdv);
-        whole.before_sent += part.before_sent;
-        whole.last_loss_ns = whole.last_loss_ns.max(part.last_loss_ns);
-        add_timeline(&mut whole.timeline, &part.timeline);
-        whole.longest_silence_ns = whole.longest_silence_ns.max(part.longest_silence_ns);
-    }
-    whole
 }

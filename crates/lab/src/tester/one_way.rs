@@ -1,15 +1,17 @@
 //! A trial from one port to another, of which each frame that comes is shown to who asks, and in which things happen.
 
+use super::exchange::exchanged;
 use super::generator::Generator;
-use super::receiving::{Coming, receive};
-use super::sending::send;
-use super::{Attached, Manner, SLACK, Since, go_home, pin};
+use super::in_turns::Until;
+use super::receiving::{Coming, Sink};
+use super::sending::Sending;
+use super::{Attached, Manner, SLACK, Since};
 use crate::analyser::Analyser;
-use crate::frame::{Ends, Tag, Template};
+use crate::frame::{Ends, Seen, Tag, Template};
 use crate::search::{Outcome, Request};
 use anyhow::{Context, Result};
 use causeway_results::traffic::{Family, Matrix, Plan, Traffic};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The time of a trial that runs.
 #[derive(Clone, Copy, Debug)]
@@ -59,42 +61,29 @@ pub fn one_way<T>(
     });
     let templates = templates.collect::<Result<Vec<_>>>()?;
     let mut analyser = Analyser::new(trial, plan.flows().len());
-    let (over, ended, came) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
-    let since = Since::now();
-    let (report, told) = std::thread::scope(|scope| {
-        let (over, ended, came) = (&over, &ended, &came);
-        let generator = Generator::new(&traffic, &plan, request, &templates, 0, trial);
-        let Attached { tx, home, .. } = source;
-        let sender = scope.spawn(move || {
-            go_home(home);
-            pin(&manner.processors);
-            send(&mut **tx, generator, Some(request.duration_ns()), since, over)
-        });
-        let coming = Coming { stamped: sink.stamped, expected: true, crowded: manner.is_crowded(2) };
-        let rx = &mut *sink.rx;
-        let analyser = &mut analyser;
-        let receiver = scope.spawn(move || {
-            pin(&manner.processors);
-            let shown = |seen, frame: &[u8]| {
-                if let crate::frame::Seen::Test(tag) = seen
-                    && tag.trial == trial
-                {
-                    show(tag, frame);
-                }
-                seen
-            };
-            receive(rx, coming, shown, analyser, since, ended, came);
-        });
-        let told = meanwhile(TrialClock(since));
+    let (over, never) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = Until { since: Since::now(), over: &over, interrupted: &never };
+    let generator = Generator::new(&traffic, &plan, request, &templates, 0, trial);
+    let sending = Sending::new(&mut *source.tx, generator, Some(request.duration_ns()));
+    let shown = |seen, frame: &[u8]| {
+        if let Seen::Test(tag) = seen
+            && tag.trial == trial
+        {
+            show(tag, frame);
+        }
+        seen
+    };
+    let coming = Coming { stamped: sink.stamped, expected: true };
+    let sinks = vec![Sink::new(&mut *sink.rx, coming, shown, &mut analyser)];
+    let home = &source.home;
+    let (done, told) = std::thread::scope(|scope| {
+        let exchange = scope.spawn(|| exchanged(vec![(home, sending)], sinks, manner, &until));
+        let told = meanwhile(TrialClock(until.since));
         over.store(true, Ordering::Relaxed);
-        let report = sender.join();
-        let sent = report.iter().flat_map(|report| &report.sent).map(|sent| sent.frames).sum();
-        manner.settle(sent, came, &AtomicBool::new(false));
-        ended.store(true, Ordering::Relaxed);
-        let received = receiver.join();
-        (report.ok().filter(|_| received.is_ok()), told)
+        (exchange.join().ok().flatten(), told)
     });
-    let (report, told) = (report.context("a thread of the tester failed")?, told?);
+    let (done, told) = (done.context("a thread of the tester failed")?, told?);
+    let report = done.reports.into_iter().next().context("a thread of the tester failed")?;
     let effective_ns = report.last_ns;
     let frames: u64 = report.sent.iter().map(|sent| sent.frames).sum();
     // What would have been sent later is not missing.

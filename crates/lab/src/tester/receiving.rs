@@ -1,4 +1,4 @@
-//! The loop of a thread that receives.
+//! A port that receives, and the loop of a thread that does nothing else.
 
 use super::Since;
 use crate::analyser::Analyser;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A pause when nothing waits, where the kernel has the time of arrival or others need the processor.
-const PAUSE: Duration = Duration::from_micros(20);
+pub const PAUSE: Duration = Duration::from_micros(20);
 /// One where no frames are sent to: what goes astray comes there, and its time says nothing.
 const LONG_PAUSE: Duration = Duration::from_micros(500);
 
@@ -22,9 +22,6 @@ pub struct Coming {
     /// Whether frames are sent there. A thread that waits awake for none takes the processor from those that have work,
     /// where there are few.
     pub expected: bool,
-    /// Whether there are more threads that have work than processors. Then one that waits awake has another wait for its turn,
-    /// which is far longer than a pause.
-    pub crowded: bool,
 }
 
 impl Coming {
@@ -32,50 +29,73 @@ impl Coming {
     pub fn wait(self) {
         match self {
             Coming { expected: false, .. } => std::thread::sleep(LONG_PAUSE),
-            Coming { stamped: true, .. } | Coming { crowded: true, .. } => std::thread::sleep(PAUSE),
+            Coming { stamped: true, .. } => std::thread::sleep(PAUSE),
             Coming { .. } => std::thread::yield_now(),
         }
     }
 }
 
-/// Receives until `ended` is set and nothing waits; `sort` is shown each frame and may take it for something else. `came`
-/// has how many test frames came so far. Returns how often nothing was there.
+/// A port that receives. `sort` is shown each frame and may take it for something else.
+pub struct Sink<'a, F> {
+    rx: &'a mut dyn Rx,
+    /// What comes there.
+    pub coming: Coming,
+    sort: F,
+    analyser: &'a mut Analyser,
+    batch: Batch,
+    /// What it took to take frames out and to look at them, nanoseconds.
+    pub took_ns: u64,
+}
+
+impl<'a, F: FnMut(Seen, &[u8]) -> Seen> Sink<'a, F> {
+    /// One whose frames are counted by `analyser`.
+    pub fn new(rx: &'a mut dyn Rx, coming: Coming, sort: F, analyser: &'a mut Analyser) -> Sink<'a, F> {
+        Sink { rx, coming, sort, analyser, batch: Batch::new(), took_ns: 0 }
+    }
+
+    /// Takes what has come, a batch at most. How many of the tester's frames are among it; `None` if nothing was there.
+    #[inline]
+    pub fn take(&mut self, since: Since) -> Option<u64> {
+        let began_ns = since.ns();
+        let more = self.rx.poll(&mut self.batch, BATCH);
+        if self.batch.is_empty() && !more {
+            return None;
+        }
+        let found_ns = since.ns();
+        let mut tests = 0;
+        for packet in self.batch.iter() {
+            let at_ns = match packet.timestamp_ns() {
+                time if self.coming.stamped && time > 0 => since.at(time),
+                _ => found_ns,
+            };
+            let seen = (self.sort)(look(packet.data()), packet.data());
+            tests += u64::from(matches!(seen, Seen::Test(_)));
+            self.analyser.record(seen, at_ns);
+        }
+        self.batch.clear();
+        self.took_ns += since.ns().saturating_sub(began_ns);
+        Some(tests)
+    }
+}
+
+/// Receives on a thread that does nothing else, until `ended` is set and nothing waits. `came` has how many test frames came so
+/// far. Returns what taking them took, nanoseconds.
 pub fn receive(
-    rx: &mut dyn Rx,
-    coming: Coming,
-    mut sort: impl FnMut(Seen, &[u8]) -> Seen,
-    analyser: &mut Analyser,
+    mut sink: Sink<'_, impl FnMut(Seen, &[u8]) -> Seen>,
     since: Since,
     ended: &AtomicBool,
     came: &AtomicU64,
 ) -> u64 {
-    let mut batch = Batch::new();
-    let mut pauses = 0;
     loop {
         // Looked at before the port: what came before the end is received.
         let last = ended.load(Ordering::Relaxed);
-        let more = rx.poll(&mut batch, BATCH);
-        if batch.is_empty() && !more {
-            if last {
-                return pauses;
+        match sink.take(since) {
+            Some(tests) => {
+                came.fetch_add(tests, Ordering::Relaxed);
             }
-            pauses += 1;
-            coming.wait();
-            continue;
+            None if last => return sink.took_ns,
+            None => sink.coming.wait(),
         }
-        let found_ns = since.ns();
-        let mut tests = 0;
-        for packet in batch.iter() {
-            let at_ns = match packet.timestamp_ns() {
-                time if coming.stamped && time > 0 => since.at(time),
-                _ => found_ns,
-            };
-            let seen = sort(look(packet.data()), packet.data());
-            tests += u64::from(matches!(seen, Seen::Test(_)));
-            analyser.record(seen, at_ns);
-        }
-        came.fetch_add(tests, Ordering::Relaxed);
-        batch.clear();
     }
 }
 

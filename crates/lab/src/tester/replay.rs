@@ -1,6 +1,6 @@
 //! Replay of a capture: its frames as they are, at their own times, faster or slower, or as fast as the port takes them.
 
-use super::sending::{Source, send};
+use super::sending::{Sending, Source, send};
 use super::{Attached, Since, Transmitted, pin};
 use anyhow::{Context, Result, ensure};
 use causeway_netio::pcap::{LINKTYPE_ETHERNET, Reader};
@@ -137,7 +137,7 @@ pub fn replay(
     }
     pin(processors);
     let replay = Replay { capture, timing, times: times.into(), sent: 0 };
-    Ok(send(&mut *port.tx, replay, None, Since::now(), interrupted))
+    Ok(send(Sending::new(&mut *port.tx, replay, None), Since::now(), interrupted))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The loop of a thread that sends.
+//! A port that sends, and the loop of a thread that does nothing else.
 
 use super::Since;
 use causeway_netio::Tx;
@@ -33,56 +33,86 @@ pub trait Source {
     fn finish(self, left: &Batch, last_ns: u64) -> Self::Report;
 }
 
-/// Sends what is due until nothing is left, or `duration_ns` and some more are over.
-pub fn send<S: Source>(
-    tx: &mut dyn Tx,
-    mut source: S,
-    duration_ns: Option<u64>,
-    since: Since,
-    interrupted: &AtomicBool,
-) -> S::Report {
-    let end_ns = duration_ns.map_or(u64::MAX, |ns| ns.saturating_add(ns / 20 + GRACE_NS));
-    let mut batch = Batch::new();
-    let mut last_ns = 0;
-    while !interrupted.load(Ordering::Relaxed) {
-        let now_ns = since.ns();
-        let next = source.fill(now_ns, &mut batch);
-        if now_ns > end_ns {
-            break;
-        }
-        if !batch.is_empty() {
-            let all = batch.len();
-            tx.offer(&mut batch);
-            tx.flush();
-            last_ns = since.ns();
-            source.gone(all - batch.len(), last_ns.saturating_sub(now_ns));
-            if !batch.is_empty() {
-                // The device is full; whoever empties it may need this processor.
-                std::thread::yield_now();
-            }
-            continue;
-        }
-        match next {
-            None => break,
-            Some(due_ns) => wait(due_ns.saturating_sub(now_ns), tx),
-        }
-    }
-    for _ in 0..FLUSHES {
-        if tx.in_flight() == 0 {
-            break;
-        }
-        tx.flush();
-        std::thread::yield_now();
-    }
-    source.finish(&batch, last_ns)
+/// What came of a look at what is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// It went, or is on its way.
+    Gone,
+    /// The device is full, and some of it waits.
+    Waits,
+    /// Nothing is for so many nanoseconds.
+    In(u64),
+    /// Nothing is left, or no time for it.
+    Nothing,
 }
 
-fn wait(ns: u64, tx: &mut dyn Tx) {
-    if tx.in_flight() > 0 {
-        tx.flush();
-    } else if ns > SLEEP_ERROR_NS {
-        std::thread::sleep(Duration::from_nanos((ns - SLEEP_ERROR_NS).min(LONGEST_SLEEP_NS)));
-    } else {
-        std::thread::yield_now();
+/// A port that sends.
+pub struct Sending<'a, S> {
+    tx: &'a mut dyn Tx,
+    source: S,
+    /// What was due and is not gone.
+    batch: Batch,
+    end_ns: u64,
+    last_ns: u64,
+}
+
+impl<'a, S: Source> Sending<'a, S> {
+    /// It is over when nothing is left, or `duration_ns` and some more are over.
+    pub fn new(tx: &'a mut dyn Tx, source: S, duration_ns: Option<u64>) -> Sending<'a, S> {
+        let end_ns = duration_ns.map_or(u64::MAX, |ns| ns.saturating_add(ns / 20 + GRACE_NS));
+        Sending { tx, source, batch: Batch::new(), end_ns, last_ns: 0 }
     }
+
+    /// Sends what is due.
+    #[inline]
+    pub fn look(&mut self, since: Since) -> Due {
+        let now_ns = since.ns();
+        let next = self.source.fill(now_ns, &mut self.batch);
+        if now_ns > self.end_ns {
+            return Due::Nothing;
+        }
+        if !self.batch.is_empty() {
+            let all = self.batch.len();
+            self.tx.offer(&mut self.batch);
+            self.tx.flush();
+            self.last_ns = since.ns();
+            self.source.gone(all - self.batch.len(), self.last_ns.saturating_sub(now_ns));
+            return if self.batch.is_empty() { Due::Gone } else { Due::Waits };
+        }
+        let Some(due_ns) = next else { return Due::Nothing };
+        if self.tx.in_flight() > 0 {
+            self.tx.flush();
+            return Due::Gone;
+        }
+        Due::In(due_ns.saturating_sub(now_ns))
+    }
+
+    /// What is to be said of it in the end.
+    pub fn finish(self) -> S::Report {
+        for _ in 0..FLUSHES {
+            if self.tx.in_flight() == 0 {
+                break;
+            }
+            self.tx.flush();
+            std::thread::yield_now();
+        }
+        self.source.finish(&self.batch, self.last_ns)
+    }
+}
+
+/// Sends on a thread that does nothing else, until it is over.
+pub fn send<S: Source>(mut sending: Sending<'_, S>, since: Since, over: &AtomicBool) -> S::Report {
+    while !over.load(Ordering::Relaxed) {
+        match sending.look(since) {
+            Due::Gone => {}
+            // Whoever empties the device may need this processor.
+            Due::Waits => std::thread::yield_now(),
+            Due::In(ns) if ns > SLEEP_ERROR_NS => {
+                std::thread::sleep(Duration::from_nanos((ns - SLEEP_ERROR_NS).min(LONGEST_SLEEP_NS)));
+            }
+            Due::In(_) => std::thread::yield_now(),
+            Due::Nothing => break,
+        }
+    }
+    sending.finish()
 }

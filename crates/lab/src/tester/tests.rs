@@ -1,14 +1,15 @@
 //! Trials over memory ports: a cable, and a device of a few lines.
 
 use super::*;
-use crate::search::{Event, Tester as _};
+use crate::search::{Event, Request, Tester as _};
+use anyhow::ensure;
 use causeway_netio::{Port, Rx, Tx, memory};
 use causeway_packet::wire::MacAddr;
 use causeway_packet::{BATCH, Batch, Packet};
 use causeway_results::traffic::{Matrix, Schedule};
 use std::sync::atomic::AtomicU64;
 
-const MS: u64 = 1_000_000;
+pub const MS: u64 = 1_000_000;
 const CAPACITY: usize = 4_096;
 
 pub fn attached(port: Port, network: &str) -> Attached {
@@ -16,11 +17,11 @@ pub fn attached(port: Port, network: &str) -> Attached {
     Attached::new(port, MacAddr([2, 0, 0, 0, 0, 9]), hosts).expect("a port")
 }
 
-fn manner() -> Manner {
+pub fn manner() -> Manner {
     Manner { processors: Vec::new(), settle: Duration::from_millis(300), pause: Duration::ZERO }
 }
 
-fn control() -> Control {
+pub fn control() -> Control {
     Control::new(Arc::default())
 }
 

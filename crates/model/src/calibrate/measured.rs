@@ -18,8 +18,7 @@ const SINGLE: &str = "machine/";
 const FORWARDED: &str = "/saturation forwarding rate";
 const SENT: &str = "/rate of the tester";
 const RECEIVING: &str = "/time to receive";
-/// How often the receiver paused for each frame of those, and what it takes to hand frames over, by how many go together.
-const PAUSES: &str = "/pauses of receiving";
+/// What it takes to hand frames over, by how many go together.
 const HANDING_OVER: &str = "time to hand over";
 /// Numbers of frames that are handed over, of which these times tell what one takes: where few go together, and many.
 pub const FEW: f64 = 8.0;
@@ -66,10 +65,8 @@ pub struct Look {
 pub struct Receiving {
     /// Length of frames.
     pub bytes: u32,
-    /// Processor time of the thread for each, nanoseconds, with its pauses.
+    /// For each, nanoseconds.
     pub frame_ns: f64,
-    /// Pauses for each.
-    pub pauses: f64,
 }
 
 /// What the tester takes to hand frames of a length over, nanoseconds.
@@ -212,8 +209,8 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
     };
     let hand_overs = full.iter().filter_map(|full| hand_over(full.bytes)).collect();
     let receive = |bytes: u32| {
-        let of = |what: &str| median(&at(values(what)?, f64::from(bytes))?.repetitions);
-        Some(Receiving { bytes, frame_ns: of(RECEIVING)?, pauses: of(PAUSES)? })
+        let frame_ns = median(&at(values(RECEIVING)?, f64::from(bytes))?.repetitions)?;
+        Some(Receiving { bytes, frame_ns })
     };
     let receiving = full.iter().filter_map(|full| receive(full.bytes)).collect();
     Some(Measured { name: name.to_owned(), full, looks, receiving, hand_overs })

@@ -16,8 +16,6 @@ const TAKES: [(&str, f64); 6] = [
     ("pause of a thread", 4e6),
 ];
 const RECEIVE_NS: f64 = 350.0;
-/// The receiver pauses so often for each frame.
-const PAUSES: f64 = 0.01;
 const HOW: How = How { seed: 1, followed: Some(3) };
 /// Chance there is another than in the model.
 const SEED: u64 = 7;
@@ -26,12 +24,11 @@ const SEED: u64 = 7;
 fn beds() -> [(&'static str, BedValues); 2] {
     ["kernel", "causeway"].map(|name| {
         let mut bed = ThisMachine::ready(name).expect("a bed");
-        (bed.tester.call.value, bed.tester.look.value) = (250_000, 500_000);
+        bed.tester.call.value = 250_000;
         (bed.tester.receive.value, bed.tester.receive_byte.value) = ((RECEIVE_NS * 1e3) as u64, 0);
         (bed.tester.send.value, bed.tester.byte.value) = (1_100_000, 210);
         (bed.tester.first.value, bed.tester.first_byte.value) = (600_000, 150);
-        (bed.tester.interrupt.value, bed.tester.rouse.value) = (6_000_000, 4_000_000);
-        (bed.device.interrupt.value, bed.device.rouse.value) = (6_000_000, 4_000_000);
+        (bed.tester.watched.value, bed.device.watched.value) = (10_000_000, 10_000_000);
         bed.tester.wakes.value = 7_000_000;
         (bed.tester.single.value, bed.tester.single_byte.value) = (1_400_000, 500);
         bed.tester.many_call.value = 12_000_000;
@@ -89,9 +86,7 @@ fn laboratory(beds: &[(&str, BedValues)]) -> Document {
             .series
             .push(series(format!("{name}/saturation forwarding rate"), of(|one| one.forwarded_fps)));
         document.series.push(series(format!("{name}/rate of the tester"), of(|one| one.offered_fps)));
-        let receive_ns = |_: &Outcome| RECEIVE_NS + PAUSES * TAKES[5].1 / 1e3;
-        document.series.push(series(format!("{name}/time to receive"), of(receive_ns)));
-        document.series.push(series(format!("{name}/pauses of receiving"), of(|_| PAUSES)));
+        document.series.push(series(format!("{name}/time to receive"), of(|_| RECEIVE_NS)));
         for bytes in LENGTHS {
             let each = |[frame, byte]: [u64; 2]| (frame + byte * paid(bytes)) as f64 / 1e3;
             let t = &bed.tester;
@@ -163,7 +158,7 @@ fn known_costs_are_found_again_and_all_other_points_predicted() {
             let (t, d) = (&bed.tester, &bed.device);
             let ways = [&t.single, &t.single_byte, &t.first, &t.first_byte, &t.many_call, &d.single];
             ways.into_iter()
-                .chain([&d.many_call, &t.receive, &t.wakes, &t.interrupt, &t.rouse, &d.interrupt, &d.rouse])
+                .chain([&d.many_call, &t.receive, &t.wakes, &t.watched, &d.watched])
                 .map(|one| one.value)
                 .collect::<Vec<_>>()
         };

@@ -110,7 +110,7 @@ impl Device {
             joins: values.joins.value,
             room: values.room.value as usize,
             vary: Vary::new(values.vary.value, seed),
-            watch: Sleeper::new(values.watch.value, values.interrupt.value + values.rouse.value),
+            watch: Sleeper::new(values.watch.value, values.watched.value),
             spin: Spin::new(SpinTime::Adaptive(values.spin.value / PS_PER_NS)),
             state: State::Sleeps,
             since_ps: 0,
@@ -202,11 +202,7 @@ impl Device {
     /// When work that takes so long ends, which the watch puts off.
     fn watched(&mut self, now_ps: Time, work_ps: Time) -> Time {
         // What it took of a processor that slept nobody waited for.
-        while self.watch.wakes(now_ps).is_some() {}
-        let mut end_ps = now_ps + work_ps;
-        while let Some(stop_ps) = self.watch.wakes(end_ps) {
-            end_ps += stop_ps;
-        }
-        end_ps
+        self.watch.woke(now_ps);
+        self.watch.puts_off(now_ps + work_ps)
     }
 }

@@ -30,11 +30,11 @@ values! {
         /// The device's.
         device: DeviceValues,
     }
-    /// A processor with a thread that sends and one that receives.
+    /// A processor with a thread that sends and receives by turns.
     TesterValues {
         /// A system call.
         call: Span,
-        /// A look at what is due, and the offer of the processor to others.
+        /// A look at the clock and at what came.
         look: Span,
         /// A frame of no bytes, from writing it until the device has it, where many go together and the device works on those before.
         send: Span,
@@ -64,18 +64,10 @@ values! {
         receive: Span,
         /// Each byte of it.
         receive_byte: Span,
-        /// An interrupt of the clock, which ends a thread's sleep, for whoever runs.
-        interrupt: Span,
-        /// What a thread takes that wakes, finds nothing more to do and sleeps again.
-        rouse: Span,
-        /// How long the receiver sleeps where nothing has come.
-        pause: Span,
-        /// How long one sleeps that receives where nothing is to come.
-        long_pause: Span,
         /// How long the laboratory's watch sleeps that is to see whether the processor stands still.
         watch: Span,
-        /// After which a thread makes way for the other, if that waits.
-        slice: Span,
+        /// What it takes the processor to wake it, and to have it sleep again.
+        watched: Span,
         /// Room for frames that came.
         ring: Descriptors,
         /// By how much a piece of work takes longer or shorter.
@@ -103,12 +95,10 @@ values! {
         many_call: Span,
         /// Of a frame's time, what is done with all frames of a turn before the first leaves.
         together: Part,
-        /// An interrupt of the clock.
-        interrupt: Span,
-        /// What a thread takes that wakes, finds nothing to do and sleeps again.
-        rouse: Span,
         /// How long the laboratory's watch sleeps, as on the tester's.
         watch: Span,
+        /// What it takes the processor, as the tester's.
+        watched: Span,
         /// Frames of a turn at most.
         batch: Packets,
         /// Frames of a turn up to which those join it that come while it takes them.
@@ -144,7 +134,7 @@ impl ThisMachine {
 
 impl TesterValues {
     /// Each value's name, and what a file has of it.
-    pub fn lines(&self) -> [(&'static str, String); 24] {
+    pub fn lines(&self) -> [(&'static str, String); 20] {
         [
             ("call", self.call.text()),
             ("look", self.look.text()),
@@ -162,12 +152,8 @@ impl TesterValues {
             ("wakes", self.wakes.text()),
             ("receive", self.receive.text()),
             ("receive_byte", self.receive_byte.text()),
-            ("interrupt", self.interrupt.text()),
-            ("rouse", self.rouse.text()),
-            ("pause", self.pause.text()),
-            ("long_pause", self.long_pause.text()),
             ("watch", self.watch.text()),
-            ("slice", self.slice.text()),
+            ("watched", self.watched.text()),
             ("ring", self.ring.text()),
             ("vary", self.vary.text()),
         ]
@@ -176,7 +162,7 @@ impl TesterValues {
 
 impl DeviceValues {
     /// As [`TesterValues::lines`].
-    pub fn lines(&self) -> [(&'static str, String); 17] {
+    pub fn lines(&self) -> [(&'static str, String); 16] {
         [
             ("wake", self.wake.text()),
             ("look", self.look.text()),
@@ -188,9 +174,8 @@ impl DeviceValues {
             ("many", self.many.text()),
             ("many_call", self.many_call.text()),
             ("together", self.together.text()),
-            ("interrupt", self.interrupt.text()),
-            ("rouse", self.rouse.text()),
             ("watch", self.watch.text()),
+            ("watched", self.watched.text()),
             ("batch", self.batch.text()),
             ("joins", self.joins.text()),
             ("room", self.room.text()),

@@ -1,9 +1,9 @@
 //! A tester and a device between veth pairs, each with a processor of its own: the laboratory's bed on this machine, simulated.
 //!
-//! The way of a frame: a thread of the tester writes it and hands it to the kernel, which takes it through the veth within the same
+//! The way of a frame: the tester's thread writes it and hands it to the kernel, which takes it through the veth within the same
 //! system call to the device's queue ([`tester`]); the device is woken if it sleeps, and works in turns ([`device`]); a frame has
-//! left when the kernel takes it at the other veth, where the laboratory notes its time; another thread of the tester takes it
-//! from there. Waiting comes from this alone: from batches that became due while the tester did something else, such as to wake the
+//! left when the kernel takes it at the other veth, where the laboratory notes its time; the tester's thread takes it from there
+//! when it comes to it. Waiting comes from this alone: from batches that became due while the tester did something else, such as to wake the
 //! device, from turns, and from being woken.
 //!
 //! Not modelled: what processors take from each other's caches but for frames behind the first part of many, and that the machine
@@ -54,8 +54,8 @@ pub struct Trial {
 /// What happens.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The tester goes on.
-    Tester,
+    /// The tester goes on, if it still intends to.
+    Tester(u64),
     /// The device goes on, if it still intends to.
     Device(u64),
     /// A frame leaves.
@@ -73,6 +73,8 @@ struct Bed {
     handed_over: u32,
     /// What the tester does.
     piece: Piece,
+    /// Numbers what it intends, so that an end that was overtaken is known.
+    intention: u64,
     /// Of each frame that left since things count, how long it was inside.
     inside_ps: Vec<Time>,
     from_ps: Time,
@@ -120,7 +122,7 @@ impl Bed {
     fn new(values: &BedValues, trial: &Trial) -> Bed {
         let Trial { bytes, load_fps, seed, followed, .. } = *trial;
         let mut queue = Queue::new();
-        queue.at(0, Event::Tester);
+        queue.at(0, Event::Tester(0));
         Bed {
             queue,
             tester: Tester::new(&values.tester, bytes, load_fps, seed),
@@ -128,6 +130,7 @@ impl Bed {
             written_ps: Vec::new(),
             handed_over: 0,
             piece: Piece::Looks,
+            intention: 0,
             inside_ps: Vec::new(),
             from_ps: Time::MAX,
             trace: Trace::of(followed),
@@ -138,12 +141,12 @@ impl Bed {
         while let Some(event) = self.queue.before(until_ps) {
             let now_ps = self.queue.now_ps();
             match event {
-                Event::Tester => self.tester_goes_on(now_ps),
+                Event::Tester(intention) if intention == self.intention => self.tester_goes_on(now_ps),
                 Event::Device(intention) if intention == self.device.intention => {
                     self.device_goes_on(now_ps);
                 }
                 // It was overtaken.
-                Event::Device(_) => {}
+                Event::Tester(_) | Event::Device(_) => {}
                 Event::Leaves(frame) => self.leaves(frame, now_ps),
             }
         }
@@ -164,7 +167,12 @@ impl Bed {
             }
         }
         self.piece = piece;
-        self.queue.at(end_ps, Event::Tester);
+        self.tester_intends(end_ps);
+    }
+
+    fn tester_intends(&mut self, when_ps: Time) {
+        self.intention += 1;
+        self.queue.at(when_ps, Event::Tester(self.intention));
     }
 
     fn comes(&mut self, frame: u32, now_ps: Time) {
@@ -208,8 +216,12 @@ impl Bed {
 
     fn leaves(&mut self, frame: u32, now_ps: Time) {
         self.trace.note(u64::from(frame), now_ps, "has left");
-        if self.tester.came() && now_ps >= self.from_ps {
+        let (room, seen_ps) = self.tester.came(now_ps);
+        if room && now_ps >= self.from_ps {
             self.inside_ps.push(now_ps - self.written_ps[frame as usize]);
+        }
+        if let Some(seen_ps) = seen_ps {
+            self.tester_intends(seen_ps);
         }
     }
 

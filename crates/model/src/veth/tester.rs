@@ -1,11 +1,8 @@
-//! The tester's processor: a thread that sends and one that receives, which take turns.
+//! The tester's processor: one thread that sends what is due and takes what has come, by turns.
 //!
-//! As in `crates/lab/src/tester`. Who sends writes what is due and gives it away by a system call, and offers the processor to the
-//! other where nothing is due. Who receives takes what has come until nothing is left, and sleeps. So what became due while frames
-//! were received, or others were sent, goes as a batch. Each sleep ends with an interrupt of the clock, which takes its time from
-//! whoever runs, and the thread that wakes has the processor as soon as the other's system call is over: it has slept, and is owed
-//! time. One that does not make way by itself does so at the clock's next tick. A thread at the other port, where nothing comes,
-//! wakes as well, if seldom, and so does the laboratory's watch.
+//! As in `crates/lab/src/tester/in_turns.rs`: it looks at the clock, writes what is due and gives it away by a system call, takes what
+//! came, and looks again; it does not sleep. So what became due while frames were received, or others were sent, goes as a batch. The
+//! laboratory's watch on processors that stand still takes it away for a moment now and then.
 //!
 //! Few frames are with the device one by one, many in parts, each at its end. A frame that finds the device's processor asleep has
 //! the sender wake it before he goes on, which on a virtual machine takes as long as many frames do: what becomes due meanwhile goes
@@ -14,13 +11,6 @@
 use super::machine::TesterValues;
 use super::paid;
 use crate::event::{MICROSECOND, NANOSECOND, SECOND, Time};
-
-/// Who has the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Thread {
-    Sends,
-    Receives,
-}
 
 /// What the processor does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +23,8 @@ pub enum Piece {
     Wakes,
     /// Takes so many frames that came.
     Receives(u64),
-    /// Looks at what is due, and finds nothing.
+    /// Looks at what is due and at what came, and finds nothing.
     Looks,
-    /// The receiver finds nothing, and sleeps.
-    Sleeps,
 }
 
 /// Frames that were written and are not with the device yet.
@@ -63,25 +51,19 @@ pub struct Tester {
     chunk: u64,
     wakes_other_ps: Time,
     receive_ps: Time,
-    interrupt_ps: Time,
-    rouse_ps: Time,
-    pause_ps: Time,
-    slice_ps: Time,
     ring: u64,
     vary: Vary,
     /// Between two frames that are due.
     period_ps: f64,
-    runs: Thread,
-    since_ps: Time,
     handing: Option<Handing>,
     /// Whether the device's processor has to be woken.
     has_to_wake: bool,
-    /// When the receiver wakes, or woke; when it is its turn if it waits.
-    wakes_ps: Time,
-    /// Whether the clock's interrupt for that is yet to come.
-    rings: bool,
-    /// The thread at the other port, and the laboratory's watch.
-    others: [Sleeper; 2],
+    /// Whether it is the turn of what came.
+    takes: bool,
+    /// When it began to look, if it does nothing else.
+    looks_from_ps: Option<Time>,
+    /// The laboratory's.
+    watch: Sleeper,
     /// Frames sent so far.
     pub sent: u64,
     /// The sum over hand-overs of the square of how many frames went together.
@@ -129,11 +111,23 @@ impl Sleeper {
         Sleeper { wakes_ps: pause_ps, pause_ps, takes_ps }
     }
 
-    /// How long it takes the processor if it wakes until then.
-    pub fn wakes(&mut self, until_ps: Time) -> Option<Time> {
-        let wakes = self.wakes_ps <= until_ps;
-        self.wakes_ps += if wakes { self.takes_ps + self.pause_ps } else { 0 };
-        wakes.then_some(self.takes_ps)
+    /// When it slept again, if it woke until now.
+    pub fn woke(&mut self, now_ps: Time) -> Option<Time> {
+        let mut sleeps_ps = None;
+        while self.wakes_ps <= now_ps {
+            sleeps_ps = Some(self.wakes_ps + self.takes_ps);
+            self.wakes_ps += self.takes_ps + self.pause_ps;
+        }
+        sleeps_ps
+    }
+
+    /// When work ends that would end then, if it did not wake.
+    pub fn puts_off(&mut self, mut end_ps: Time) -> Time {
+        while self.wakes_ps <= end_ps {
+            end_ps += self.takes_ps;
+            self.wakes_ps += self.takes_ps + self.pause_ps;
+        }
+        end_ps
     }
 }
 
@@ -150,9 +144,6 @@ impl Tester {
         let frame_ps = values.send.value + values.byte.value * bytes;
         let first_ps = values.first.value + values.first_byte.value * bytes;
         let single_ps = values.single.value + values.single_byte.value * bytes;
-        let pause_ps = values.pause.value.max(MICROSECOND);
-        let rouse_ps = values.interrupt.value + values.rouse.value;
-        let others = [&values.long_pause, &values.watch].map(|pause| Sleeper::new(pause.value, rouse_ps));
         Tester {
             call_ps: values.call.value,
             // Whatever a file says, time passes.
@@ -166,20 +157,14 @@ impl Tester {
             chunk: values.chunk.value.max(1),
             wakes_other_ps: values.wakes.value,
             receive_ps: values.receive.value + values.receive_byte.value * bytes,
-            interrupt_ps: values.interrupt.value,
-            rouse_ps: values.rouse.value,
-            pause_ps,
-            slice_ps: values.slice.value.max(MICROSECOND),
             ring: values.ring.value,
             vary: Vary::new(values.vary.value, seed),
             period_ps: SECOND as f64 / load_fps,
-            runs: Thread::Sends,
-            since_ps: 0,
             handing: None,
             has_to_wake: false,
-            wakes_ps: pause_ps,
-            rings: true,
-            others,
+            takes: false,
+            looks_from_ps: None,
+            watch: Sleeper::new(values.watch.value, values.watched.value),
             sent: 0,
             squares: 0,
             waiting: 0,
@@ -188,11 +173,15 @@ impl Tester {
         }
     }
 
-    /// A frame came back; whether there was room for it.
-    pub fn came(&mut self) -> bool {
+    /// A frame came back. Whether there was room for it, and when that is seen if nothing else is done.
+    pub fn came(&mut self, now_ps: Time) -> (bool, Option<Time>) {
         let room = self.waiting < self.ring;
         *(if room { &mut self.waiting } else { &mut self.lost }) += 1;
-        room
+        let seen = self.looks_from_ps.map(|from_ps| {
+            let looks = now_ps.saturating_sub(from_ps).div_ceil(self.look_ps).max(1);
+            from_ps + looks * self.look_ps
+        });
+        (room, seen)
     }
 
     /// A frame found the device's processor asleep: whoever hands over wakes it before he goes on.
@@ -200,24 +189,31 @@ impl Tester {
         self.has_to_wake = true;
     }
 
-    /// What is done from now on, and until when.
+    /// What is done from now on, and until when; a look ends when a frame comes.
     pub fn next(&mut self, now_ps: Time) -> (Piece, Time) {
-        let (piece, ps) = self.hand_over().unwrap_or_else(|| self.turn(now_ps));
-        let what = match piece {
-            Piece::Writes(_) | Piece::HandsOver(_) | Piece::Wakes => 0,
-            Piece::Receives(_) | Piece::Sleeps => 1,
-            Piece::Looks => 2,
-        };
-        self.spent_ps[what] += ps;
-        let mut end_ps = now_ps + ps;
-        while let Some(stop_ps) = self.interrupted(end_ps) {
-            self.spent_ps[3] += stop_ps;
-            end_ps += stop_ps;
+        if let Some(from_ps) = self.looks_from_ps.take() {
+            self.spent_ps[2] += now_ps - from_ps;
+            // What the watch took while there was nothing to do nobody waited for, but for what is left of it.
+            if let Some(until_ps) = self.watch.woke(now_ps).filter(|until_ps| *until_ps > now_ps) {
+                self.spent_ps[3] += until_ps - now_ps;
+                return (Piece::Looks, until_ps);
+            }
         }
+        let (piece, ps) = self.hand_over().unwrap_or_else(|| self.turn(now_ps));
+        match piece {
+            Piece::Writes(_) | Piece::HandsOver(_) | Piece::Wakes => self.spent_ps[0] += ps,
+            Piece::Receives(_) => self.spent_ps[1] += ps,
+            Piece::Looks => self.looks_from_ps = Some(now_ps),
+        }
+        if piece == Piece::Looks {
+            return (piece, now_ps + ps);
+        }
+        let end_ps = self.watch.puts_off(now_ps + ps);
+        self.spent_ps[3] += end_ps - now_ps - ps;
         (piece, end_ps)
     }
 
-    /// What is left of a system call, in which threads do not make way.
+    /// What is left of a system call.
     fn hand_over(&mut self) -> Option<(Piece, Time)> {
         if std::mem::take(&mut self.has_to_wake) {
             let [ps] = self.vary.of([self.wakes_other_ps]);
@@ -232,54 +228,20 @@ impl Tester {
     }
 
     fn turn(&mut self, now_ps: Time) -> (Piece, Time) {
-        loop {
-            let over = now_ps - self.since_ps >= self.slice_ps;
-            let due = self.due(now_ps);
-            match self.runs {
-                Thread::Sends if self.wakes_ps <= now_ps || due == 0 && self.waits() => {
-                    self.make_way(Thread::Receives, now_ps);
-                }
-                Thread::Sends if due == 0 => return (Piece::Looks, self.looks_ps(now_ps)),
-                Thread::Sends => return self.send(due.min(self.batch)),
-                Thread::Receives if self.waiting == 0 => {
-                    self.make_way(Thread::Sends, now_ps);
-                    let [pause_ps, rouse_ps] = self.vary.of([self.pause_ps, self.rouse_ps]);
-                    let ps = self.call_ps + rouse_ps;
-                    (self.wakes_ps, self.rings) = (now_ps + ps + pause_ps, true);
-                    return (Piece::Sleeps, ps);
-                }
-                // Who sends waits for its turn, which is as long.
-                Thread::Receives if over => {
-                    self.make_way(Thread::Sends, now_ps);
-                    (self.wakes_ps, self.rings) = (now_ps + self.slice_ps, false);
-                }
-                Thread::Receives => {
-                    let frames = self.waiting.min(self.batch);
-                    self.waiting -= frames;
-                    let [ps] = self.vary.of([frames * self.receive_ps]);
-                    return (Piece::Receives(frames), ps);
-                }
-            }
+        let due = self.due(now_ps);
+        let takes = std::mem::take(&mut self.takes);
+        if self.waiting > 0 && (takes || due == 0) {
+            let frames = self.waiting.min(self.batch);
+            self.waiting -= frames;
+            let [ps] = self.vary.of([frames * self.receive_ps]);
+            return (Piece::Receives(frames), self.look_ps + ps);
         }
-    }
-
-    /// How long the clock's next interrupt until then takes, if there is one.
-    fn interrupted(&mut self, until_ps: Time) -> Option<Time> {
-        if let Some(stop_ps) = self.others.iter_mut().find_map(|other| other.wakes(until_ps)) {
-            return Some(stop_ps);
+        if due == 0 {
+            let left_ps = self.due_ps(self.sent).saturating_sub(now_ps);
+            return (Piece::Looks, left_ps.div_ceil(self.look_ps).max(1) * self.look_ps);
         }
-        let receiver = self.rings && self.wakes_ps <= until_ps;
-        self.rings &= !receiver;
-        receiver.then_some(self.interrupt_ps)
-    }
-
-    /// While the other sends: whether the receiver waits for its turn, and does not sleep.
-    fn waits(&self) -> bool {
-        !self.rings
-    }
-
-    fn make_way(&mut self, other: Thread, now_ps: Time) {
-        (self.runs, self.since_ps) = (other, now_ps);
+        self.takes = true;
+        self.send(due.min(self.batch))
     }
 
     /// When the frame of this number is due.
@@ -309,11 +271,5 @@ impl Tester {
         self.squares += frames * frames;
         self.handing = Some(Handing { left: frames, part, each_ps });
         (Piece::Writes(frames), before_ps)
-    }
-
-    /// Looks follow each other until something is to be done.
-    fn looks_ps(&self, now_ps: Time) -> Time {
-        let until_ps = self.due_ps(self.sent).min(self.wakes_ps);
-        (until_ps.saturating_sub(now_ps)).div_ceil(self.look_ps).max(1) * self.look_ps
     }
 }

@@ -10,16 +10,15 @@ const US: Time = MICROSECOND;
 const LONG: Time = 50 * MILLISECOND;
 
 /// A frame takes the tester 1 us for a call, 1 us of writing and 1 us of sending, and the device 5 us until it is awake, 1 us
-/// for the turn, 1 us before others of its turn leave and 1 us by itself; the receiver takes 1 us and sleeps for 10 us.
+/// for the turn, 1 us before others of its turn leave and 1 us by itself; to take it out is 1 us, and a look is 1 us.
 fn by_hand(device: &str) -> BedValues {
     let mut values = ThisMachine::ready(device).expect("a bed");
     let (t, d) = (&mut values.tester, &mut values.device);
     (t.call.value, t.look.value, t.send.value, t.byte.value) = (US, US, 2 * US, 0);
-    (t.together.value, t.receive.value, t.pause.value) = (500, US, 10 * US);
+    (t.together.value, t.receive.value) = (500, US);
     (t.first.value, t.first_byte.value, t.receive_byte.value) = (2 * US, 0, 0);
     (t.single.value, t.single_byte.value, t.many_call.value) = (2 * US, 0, 0);
-    (t.interrupt.value, t.rouse.value, t.wakes.value) = (0, 0, 0);
-    (d.interrupt.value, d.rouse.value) = (0, 0);
+    (t.wakes.value, t.watched.value, d.watched.value) = (0, 0, 0);
     (d.single.value, d.many_call.value) = (0, 0);
     (d.wake.value, d.turn.value, d.frame.value, d.byte.value) = (5 * US, US, 2 * US, 0);
     d.together.value = 500;
@@ -114,7 +113,7 @@ fn many_go_in_parts_of_which_the_first_is_quicker() {
         };
         (0..pieces).map(next).collect()
     };
-    (values.batch.value, values.send.value, values.pause.value) = (100, 3 * US, LONG);
+    (values.batch.value, values.send.value) = (100, 3 * US);
     let write_ps = US + 64 * US + 36 * 3 * US / 2;
     let expected =
         [(Piece::Writes(100), write_ps), (Piece::HandsOver(64), 64 * US), (Piece::HandsOver(36), 54 * US)];
@@ -130,7 +129,7 @@ fn many_go_in_parts_of_which_the_first_is_quicker() {
 #[test]
 fn the_laboratorys_watch_takes_time_of_the_device() {
     let mut values = by_hand("kernel").device;
-    (values.interrupt.value, values.rouse.value) = (4 * US, 3 * US);
+    values.watched.value = 7 * US;
     let turn = |values: &DeviceValues| {
         let mut device = Device::new(values, 64, 1);
         assert_eq!(device.comes(0, 14 * US), Comes { goes_on_ps: Some(19 * US), wakes: true });
@@ -170,16 +169,15 @@ fn a_worker_looks_out_for_frames_that_come_soon() {
     assert!(looks_out(&soon) > 0.8 && looks_out(&seldom) < 0.1, "{soon:?} {seldom:?}");
 }
 
-/// The tester's time goes into sending and receiving, as long as the device keeps up: 2 us and a call for each 256 frames, and 1 us
-/// for what comes back.
+/// The tester's time goes into sending and receiving, as long as the device keeps up: 2 us and a call and a look for each 256 frames,
+/// and 1 us for what comes back.
 #[test]
 fn who_is_the_slower_says_what_is_forwarded() {
     let mut values = by_hand("kernel");
     (values.device.frame.value, values.device.turn.value) = (US, 0);
-    // Threads make way at a tick, of which there are many.
     let longer = Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) };
     let quick = run(&values, &longer);
-    let expected = 1e6 / (2.0 + 1.0 / 256.0 + 1.0);
+    let expected = 1e6 / (2.0 + 2.0 / 256.0 + 1.0);
     assert!((quick.forwarded_fps / expected - 1.0).abs() < 0.01, "{quick:?}");
     // Turns of 64 that take 10 us for a frame and 64 us more: 11 us a frame.
     (values.device.frame.value, values.device.turn.value) = (10 * US, 64 * US);
@@ -187,26 +185,57 @@ fn who_is_the_slower_says_what_is_forwarded() {
     assert!((slow.forwarded_fps / (1e6 / 11.0) - 1.0).abs() < 0.01, "{slow:?}");
     assert!((slow.turn - 64.0).abs() < 0.5 && slow.lost_fps > 0.0, "{slow:?}");
     // By hand: what it does not receive it can send.
-    let sent = (1e6 - slow.forwarded_fps) / (2.0 + 1.0 / 256.0);
+    let sent = (1e6 - slow.forwarded_fps) / (2.0 + 2.0 / 256.0);
     assert!((slow.offered_fps / sent - 1.0).abs() < 0.01, "{slow:?}");
     let [of_tester, of_device] =
         [&slow.parts[..4], &slow.parts[4..]].map(|parts| parts.iter().map(|part| part.1).sum::<f64>());
     assert!((of_tester - 1.0).abs() < 0.01 && (of_device - 1.0).abs() < 0.01, "all of the time is told");
 }
 
-/// One is due each 5 us. The receiver's sleep ends at 10 us with an interrupt of 4 us; it takes what is there, and 4 us with its call
-/// before it sleeps again. What became due at 10 and at 15 us goes together at 18: without interrupt and pause each goes by itself.
+/// One is due each 10 us. The first has left at 11 us, and the second is with the device at 13: then the first is taken out, which is
+/// 1 us for the look and 20 us, and what became due at 20 and at 30 us goes together at 34, before anything else is taken out. Where
+/// taking out costs nothing each goes by itself.
 #[test]
-fn what_became_due_while_the_receiver_was_woken_goes_together() {
+fn what_became_due_while_frames_were_taken_out_goes_together() {
     let mut values = by_hand("kernel");
+    let comes_ns = |values: &BedValues, frame| comes_ns(values, 100e3, frame);
     values.tester.receive.value = 0;
-    let comes_ns = |values: &BedValues, frame| comes_ns(values, 200e3, frame);
-    assert_eq!([2, 3].map(|frame| comes_ns(&values, frame)), [Some(3_000); 2]);
-    (values.tester.interrupt.value, values.tester.rouse.value) = (4 * US, 3 * US);
+    assert_eq!([1, 2, 3].map(|frame| comes_ns(&values, frame)), [Some(3_000); 3]);
+    values.tester.receive.value = 20 * US;
     // Both are written before the first goes.
-    assert_eq!([2, 3].map(|frame| comes_ns(&values, frame)), [Some(4_000), Some(5_000)]);
-    let outcome = run(&values, &trial(200e3));
-    assert!(outcome.together > 1.2 && outcome.parts[3].1 > 0.1, "{outcome:?}");
+    assert_eq!([1, 2, 3].map(|frame| comes_ns(&values, frame)), [Some(3_000), Some(4_000), Some(5_000)]);
+}
+
+/// It looks each microsecond from 3 us on: what leaves at 11.4 us is seen at 12, taken out until 14, and the next is sent at 100 us
+/// all the same. The watch that wakes at 98 us and takes 7 puts that off until 105, and one that wakes at 50 does not.
+#[test]
+fn a_look_ends_when_a_frame_comes() {
+    let mut values = by_hand("kernel").tester;
+    let at = |values: &TesterValues| {
+        let mut tester = Tester::new(values, 64, 10e3, 1);
+        assert_eq!(tester.next(0), (Piece::Writes(1), 2 * US));
+        assert_eq!(tester.next(2 * US), (Piece::HandsOver(1), 3 * US));
+        assert_eq!(tester.came(US), (true, None), "it does not look");
+        assert_eq!(tester.next(3 * US), (Piece::Receives(1), 5 * US));
+        assert_eq!(tester.next(5 * US), (Piece::Looks, 100 * US));
+        assert_eq!(tester.came(11_400 * US / 1_000), (true, Some(12 * US)));
+        assert_eq!(tester.next(12 * US), (Piece::Receives(1), 14 * US));
+        assert_eq!(tester.next(14 * US), (Piece::Looks, 100 * US));
+        let mut now_ps = 100 * US;
+        loop {
+            match tester.next(now_ps) {
+                (Piece::Looks, until_ps) => now_ps = until_ps,
+                (Piece::Writes(1), _) => return now_ps,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    values.watched.value = 7 * US;
+    assert_eq!(at(&values), 100 * US);
+    values.watch.value = 98 * US;
+    assert_eq!(at(&values), 105 * US);
+    values.watch.value = 50 * US;
+    assert_eq!(at(&values), 100 * US);
 }
 
 /// Alone: the tester's call and 3 us, 5 us until the device is awake, its turn, and 4 us. Where more is offered than is sent, turns of 64
@@ -220,37 +249,6 @@ fn few_and_many_go_by_different_ways() {
     assert_eq!(run(&values, &trial(5e3)).inside_us[0], 14.0);
     let full = run(&values, &Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) });
     assert!((full.forwarded_fps / (64e6 / 159.0) - 1.0).abs() < 0.01, "{full:?}");
-}
-
-/// More is due than is sent, and a thousand frames wait. From 18 us on the receiver takes 16 us for a batch, so that it has had its
-/// slice of 100 us after seven; who sends takes 33 us for one, and has had its own after four. Where only what is due is
-/// sent the receiver goes on at once.
-#[test]
-fn threads_that_do_not_make_way_have_slices() {
-    let mut values = by_hand("kernel").tester;
-    (values.batch.value, values.ring.value, values.slice.value) = (16, 1_000, 100 * US);
-    let turns = |load_fps: f64| -> Vec<(char, usize)> {
-        let mut tester = Tester::new(&values, 64, load_fps, 1);
-        (0..1_000).for_each(|_| assert!(tester.came()));
-        let (mut turns, mut now_ps): (Vec<(char, usize)>, Time) = (Vec::new(), 0);
-        while now_ps < 500 * US {
-            let (piece, end_ps) = tester.next(now_ps);
-            now_ps = end_ps;
-            let what = match piece {
-                Piece::Writes(_) => 's',
-                Piece::HandsOver(_) | Piece::Wakes => continue,
-                Piece::Receives(_) => 'r',
-                Piece::Looks | Piece::Sleeps => '-',
-            };
-            match turns.last_mut().filter(|turn| turn.0 == what) {
-                Some(turn) => turn.1 += 1,
-                None => turns.push((what, 1)),
-            }
-        }
-        turns
-    };
-    assert_eq!(turns(2e6)[..4], [('s', 2), ('r', 7), ('s', 4), ('r', 7)]);
-    assert_eq!(turns(20e3)[..6], [('s', 1), ('-', 1), ('r', 7), ('s', 1), ('r', 7), ('s', 1)]);
 }
 
 #[test]
@@ -290,7 +288,7 @@ proptest! {
     ) {
         let mut values = ThisMachine::ready(if causeway { "causeway" } else { "kernel" }).expect("a bed");
         let (t, d) = (&mut values.tester, &mut values.device);
-        let of_tester = [&mut t.call, &mut t.look, &mut t.send, &mut t.receive, &mut t.pause, &mut t.wakes];
+        let of_tester = [&mut t.call, &mut t.look, &mut t.send, &mut t.receive, &mut t.watched, &mut t.wakes];
         let all = of_tester.into_iter().chain([&mut d.wake, &mut d.turn, &mut d.frame]);
         all.zip(&times).for_each(|(value, time)| value.value = *time);
         (t.together.value, d.together.value) = (together, together);

@@ -112,6 +112,10 @@ struct Waiting {
     watched: bool,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "when a socket is bound or closed, and by the thread that waits for those"
+)]
 fn waiting() -> MutexGuard<'static, Waiting> {
     CLOSED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -154,6 +158,7 @@ pub fn taken(place: Place) {
 }
 
 /// Waits for all closed sockets, then ends.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own")]
 fn watch() {
     let mut pause = FIRST_PAUSE;
     loop {

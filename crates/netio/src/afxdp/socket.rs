@@ -73,6 +73,7 @@ static BOUND: Mutex<Vec<Weak<Socket>>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] if the driver lacks the mode; [`ErrorKind::Busy`] if another socket has the queue.
+#[expect(clippy::disallowed_methods, reason = "when a port is opened")]
 pub fn bind(wanted: &Wanted<'_>) -> Result<(Arc<Socket>, Rings)> {
     let name = &wanted.interface.name;
     // Held until the new socket is listed, so that two ports opened at once do not register two UMEMs.

@@ -308,6 +308,7 @@ impl Statistics for TxStatistics {
 impl Drop for AfXdpTx {
     /// Sends what waits, which a device whose queue is full takes a little later. The frames that the kernel still has then come
     /// back when the socket is gone.
+    #[expect(clippy::disallowed_methods, reason = "when a port is closed")]
     fn drop(&mut self) {
         self.flush();
         for _ in 0..LAST_FLUSHES {

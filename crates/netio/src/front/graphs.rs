@@ -45,6 +45,7 @@ impl Graphs {
     }
 
     /// Locked behind the claims.
+    #[expect(clippy::disallowed_methods, reason = "the control side; programs take no lock")]
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

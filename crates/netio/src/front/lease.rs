@@ -48,6 +48,7 @@ impl Lease {
 }
 
 /// The clock that deadlines are times of, nanoseconds.
+#[expect(clippy::disallowed_methods, reason = "the control side, which grants the lease")]
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // Neither is negative on this clock.

@@ -18,10 +18,12 @@ pub(super) struct Links {
 }
 
 impl Links {
+    #[expect(clippy::disallowed_methods, reason = "when a port is opened or closed")]
     fn laid_by(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<XdpLink>>> {
         self.laid_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "when a port is opened or closed")]
     fn in_use(&self) -> MutexGuard<'_, BTreeMap<u32, Weak<XdpLink>>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }

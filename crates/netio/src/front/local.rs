@@ -103,6 +103,7 @@ impl LocalAddresses {
 }
 
 impl Filter {
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     fn add(&self, bit: u16) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.entry(bit).or_default() += 1;
@@ -110,6 +111,7 @@ impl Filter {
         self.bits.word(word).fetch_or(mask, Ordering::Release);
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     fn take(&self, bit: u16) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let left = counts.get(&bit).map_or(0, |count| count - 1);

@@ -256,6 +256,7 @@ impl Front {
         self.claims().get(&ifindex).map(|port| port.place)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "when a port is opened")]
     fn claim_at(
         self: &Arc<Self>,
         place: Place,
@@ -306,6 +307,7 @@ impl Front {
     ///
     /// # Errors
     /// What bpf(2) says.
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     pub fn set_transit(&self, ifindex: u32, mac: Option<[u8; 6]>, ipv4: bool, ipv6: bool) -> Result<()> {
         let mut transit = self.transit.lock().unwrap_or_else(PoisonError::into_inner);
         match (ipv4, ipv6) {
@@ -337,6 +339,7 @@ impl Front {
         self.claims().values().any(|port| port.place == place)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the control side")]
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }

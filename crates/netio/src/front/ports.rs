@@ -91,6 +91,7 @@ impl Ports {
     }
 
     /// Held from the look at a word to its change.
+    #[expect(clippy::disallowed_methods, reason = "the control side; programs take no lock")]
     fn lock(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -101,6 +101,7 @@ impl Account {
     ///
     /// # Errors
     /// [`ErrorKind::Privilege`] (listening needs CAP_PERFMON too), or what bpf(2) says.
+    #[expect(clippy::disallowed_methods, reason = "when a port is opened")]
     pub fn open() -> Result<Account> {
         let mut current = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
         let listeners = match current.upgrade() {
@@ -141,6 +142,7 @@ impl Account {
 }
 
 impl Drop for Account {
+    #[expect(clippy::disallowed_methods, reason = "when a port is closed")]
     fn drop(&mut self) {
         self.listeners.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.index);
     }

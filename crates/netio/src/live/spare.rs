@@ -40,6 +40,7 @@ impl Spare {
     ///
     /// # Errors
     /// [`ErrorKind::Privilege`], when none was made beforehand and none can be made; what the kernel answers.
+    #[expect(clippy::disallowed_methods, reason = "when a port is opened")]
     pub fn attach(program: &Program) -> Result<Spare> {
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let namespace = free.map_or_else(enter, Ok)?;
@@ -56,6 +57,7 @@ impl Drop for Spare {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "when a port is closed")]
 fn put_back(namespace: OwnedFd) {
     FREE.lock().unwrap_or_else(PoisonError::into_inner).push(namespace);
 }

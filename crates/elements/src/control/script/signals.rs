@@ -22,7 +22,7 @@ pub trait WatchSignals: Send + Sync {
 }
 
 /// Who watches here, if somebody does.
-#[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+#[expect(clippy::disallowed_methods, reason = "taken when a graph is built")]
 pub(super) fn watcher(conf: &Conf<'_>) -> Option<Arc<Arc<dyn WatchSignals>>> {
     let values = conf.env.persistent.lock().unwrap_or_else(PoisonError::into_inner);
     values.get(SIGNALS).and_then(|value| value.clone().downcast().ok())

@@ -1,133 +1,7 @@
-//! What single messages do to the mirror, and which tables it asks for then.
-
-mod common;
-#[allow(dead_code, reason = "sequences ask more of it")]
-mod model;
-
-use causeway_kernel::{
-    Address, Family, Link, Message, Mirror, Neighbour, NextHop, NextHopKind, Object, Operation, Path, Prefix,
-    PuntReason, Qdisc, ReversePath, Rewrite, Route, Rule, Scope, Setting, SettingScope, Snapshot, Target,
-};
-use common::{describe, describe_reverse};
-use model::{NaiveKernel, PORTS};
-use std::net::IpAddr;
-
-const ADDED: Operation = Operation::Added { replace: false, append: false };
-const APPENDED: Operation = Operation::Added { replace: false, append: true };
-const SHOWN: Operation = Operation::Dumped;
-const GONE: Operation = Operation::Removed;
-
-const BY_BOTH: &str = "p1 via 10.1.0.9 weight 1 unresolved, p2 via 10.2.0.9 weight 1 unresolved";
-const BY_SECOND: &str = "p2 via 10.2.0.9 weight 1 unresolved";
-
-/// What has to be dumped to know which routes are left.
-fn routing() -> Scope {
-    Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6
-}
-
-/// A mirror of a kernel with three links, of which two are ports, and nothing else; nothing is needed.
-fn mirror() -> Mirror {
-    let mut mirror = Mirror::new(PORTS);
-    NaiveKernel::new(false).dump(&mut mirror, Scope::ALL);
-    forget(&mut mirror);
-    mirror
-}
-
-/// All that is pending has been seen.
-fn forget(mirror: &mut Mirror) {
-    mirror.collect(|| {});
-    let _ = (mirror.take_needs(), mirror.take_urgent());
-}
-
-fn tell(mirror: &mut Mirror, operation: Operation, object: Object) {
-    mirror.apply(Message { operation, object });
-}
-
-/// A dump of `table` that shows these objects and no more.
-fn dump(mirror: &mut Mirror, table: Scope, objects: impl IntoIterator<Item = Object>) {
-    mirror.begin_resync();
-    objects.into_iter().for_each(|object| tell(mirror, SHOWN, object));
-    mirror.end_resync(table);
-}
-
-fn link(index: u32) -> Link {
-    NaiveKernel::new(false).links[&index].clone()
-}
-
-fn without_carrier(index: u32) -> Link {
-    Link { carrier: false, ..link(index) }
-}
-
-fn down(index: u32) -> Link {
-    Link { up: false, ..without_carrier(index) }
-}
-
-fn path(ifindex: u32) -> Path {
-    Path { ifindex, gateway: Some([10, ifindex as u8, 0, 9].into()), weight: 1 }
-}
-
-/// A route to 192.0.`net`.0/24.
-fn route(net: u8, target: Target) -> Route {
-    Route {
-        prefix: Prefix::new([192, 0, net, 0].into(), 24),
-        table: 254,
-        tos: 0,
-        metric: 0,
-        protocol: 3,
-        source_specific: false,
-        target,
-        mtu_bytes: None,
-        source: None,
-        dead: Vec::new(),
-        identity: 0,
-    }
-}
-
-/// A route by these ports.
-fn by(ports: &[u32]) -> Route {
-    route(0, Target::Paths(ports.iter().copied().map(path).collect()))
-}
-
-/// By both ports, to 2001:db8::/32.
-fn by_both6() -> Route {
-    let path = |ifindex: u32| {
-        let gateway = Some(format!("2001:db8:{ifindex}::9").parse().unwrap());
-        Path { ifindex, gateway, weight: 1 }
-    };
-    let target = Target::Paths(PORTS.map(path).into());
-    Route { prefix: Prefix::new("2001:db8::".parse().unwrap(), 32), ..route(0, target) }
-}
-
-fn object(id: u32, kind: NextHopKind) -> Object {
-    Object::NextHop(NextHop { id, kind })
-}
-
-fn group(members: &[u32], resilient: bool) -> NextHopKind {
-    NextHopKind::Group { members: members.iter().map(|&id| (id, 1)).collect(), resilient }
-}
+use super::*;
 
 fn ignores(family: Family, scope: SettingScope, ignores: bool) -> Object {
     Object::Setting(Setting { family, scope, ignores_linkdown: Some(ignores) })
-}
-
-fn qdisc(ifindex: u32) -> Object {
-    Object::Qdisc(Qdisc { ifindex, handle: 1, parent: u32::MAX, kind: "htb".to_owned() })
-}
-
-fn address(text: &str, ifindex: u32) -> Address {
-    Address { address: text.parse().unwrap(), prefix_len: 16, ifindex }
-}
-
-/// What becomes of packets to a destination, and what a check of it as a source asks.
-fn answers(mirror: &mut Mirror, to: &str) -> (String, String) {
-    mirror.collect(|| {});
-    let seen: Snapshot = mirror.snapshot();
-    let hop = seen.lookup(to.parse::<IpAddr>().unwrap());
-    hop.map_or_else(Default::default, |hop| (describe(&seen, hop), describe_reverse(&seen, hop)))
-}
-
-fn answer(mirror: &mut Mirror) -> String {
-    answers(mirror, "192.0.0.1").0
 }
 
 /// What becomes of a route by both ports after these messages about the first one's link.
@@ -325,34 +199,6 @@ fn what_is_a_links_goes_with_it_and_what_is_anothers_stays() {
     assert!(mirror.collect(|| {}).links.is_empty(), "there was none");
 }
 
-/// A mirror with objects 1 and 2 by the first and the second port, and with groups 3 of both and 4 of the first; routes by each
-/// to 192.0.1.0/24 and so on.
-fn with_objects() -> (Mirror, Vec<Object>) {
-    let mut mirror = mirror();
-    let kinds =
-        [NextHopKind::Path(path(1)), NextHopKind::Path(path(2)), group(&[1, 2], false), group(&[1], false)];
-    for (id, kind) in (1..).zip(kinds) {
-        tell(&mut mirror, ADDED, object(id, kind));
-    }
-    let routes: Vec<_> = (1..=4).map(|id| Object::Route(route(id, Target::Object(id.into())))).collect();
-    routes.iter().cloned().for_each(|route| tell(&mut mirror, ADDED, route));
-    assert_eq!(answers(&mut mirror, "192.0.3.1").0, BY_BOTH);
-    forget(&mut mirror);
-    (mirror, routes)
-}
-
-#[test]
-fn objects_go_with_the_carrier_of_their_link_and_groups_with_their_last_member() {
-    let (mut mirror, routes) = with_objects();
-    tell(&mut mirror, ADDED, Object::Link(without_carrier(1)));
-    let mut told = || (1..=4).map(|id| answers(&mut mirror, &format!("192.0.{id}.1")).0).collect::<Vec<_>>();
-    // The kernel has taken the routes away, but for what the mirror knows others may have come since.
-    assert_eq!(told(), ["punt unclear", BY_SECOND, BY_SECOND, "punt unclear"]);
-    dump(&mut mirror, Scope::ROUTES4, routes);
-    let mut told = || (1..=4).map(|id| answers(&mut mirror, &format!("192.0.{id}.1")).0).collect::<Vec<_>>();
-    assert_eq!(told(), ["punt next-hop-missing", BY_SECOND, BY_SECOND, "punt next-hop-missing"]);
-}
-
 #[test]
 fn routes_of_a_link_that_was_down_or_may_have_been_are_in_doubt_until_they_are_dumped() {
     for (link1, operation) in [(down(1), ADDED), (without_carrier(1), SHOWN), (link(1), SHOWN)] {
@@ -365,53 +211,6 @@ fn routes_of_a_link_that_was_down_or_may_have_been_are_in_doubt_until_they_are_d
         assert_eq!(answer(&mut mirror) == "punt unclear", changed);
         dump(&mut mirror, Scope::ROUTES4, [Object::Route(by(&[1]))]);
         assert_eq!(answer(&mut mirror), via);
-    }
-}
-
-#[test]
-fn a_group_whose_members_are_gone_forwards_nothing_even_if_no_route_is_by_them() {
-    let mut mirror = mirror();
-    let members = PORTS.map(|id| object(id, NextHopKind::Path(path(id))));
-    members.iter().cloned().for_each(|member| tell(&mut mirror, ADDED, member));
-    tell(&mut mirror, ADDED, object(3, group(&PORTS, false)));
-    tell(&mut mirror, ADDED, Object::Route(route(0, Target::Object(3))));
-    assert_eq!(answer(&mut mirror), BY_BOTH);
-    members.into_iter().for_each(|member| tell(&mut mirror, GONE, member));
-    assert_eq!(answer(&mut mirror), "punt next-hop-missing");
-}
-
-#[test]
-fn a_group_without_its_members_forwards_nothing() {
-    let (mut mirror, _) = with_objects();
-    for id in PORTS {
-        tell(&mut mirror, GONE, object(id, NextHopKind::Path(path(id))));
-    }
-    assert_eq!(mirror.take_needs(), Scope::NEXT_HOPS | Scope::ROUTES4);
-    assert_eq!(answers(&mut mirror, "192.0.3.1").0, "punt next-hop-missing");
-    assert_eq!(answers(&mut mirror, "192.0.1.1").0, "punt unclear");
-}
-
-#[test]
-fn objects_that_a_dump_does_not_show_are_gone() {
-    let (mut mirror, routes) = with_objects();
-    tell(&mut mirror, ADDED, qdisc(1));
-    dump(&mut mirror, Scope::NEXT_HOPS, [object(2, NextHopKind::Path(path(2)))]);
-    assert_eq!(mirror.take_needs(), Scope::ROUTES4);
-    dump(&mut mirror, Scope::ROUTES4, routes);
-    assert_eq!(answers(&mut mirror, "192.0.1.1").0, "punt next-hop-missing");
-    assert_eq!(answers(&mut mirror, "192.0.2.1").0, BY_SECOND);
-    assert_eq!(mirror.qdiscs().count(), 1, "another table");
-}
-
-#[test]
-fn the_flows_of_a_resilient_group_are_the_kernels_though_it_is_known_where_they_may_go() {
-    for (resilient, to) in [(true, "punt resilient-group"), (false, BY_BOTH)] {
-        let (mut mirror, _) = with_objects();
-        // However often it changes.
-        for members in [&[1][..], &[1, 2]] {
-            tell(&mut mirror, ADDED, object(3, group(members, resilient)));
-        }
-        assert_eq!(answers(&mut mirror, "192.0.3.1"), (to.to_owned(), "p1, p2".to_owned()));
     }
 }
 
@@ -463,56 +262,58 @@ fn by_a_link_without_link_layer_header_packets_go_without_a_neighbour() {
     assert_eq!(answer(&mut mirror), "punt link-down");
 }
 
+/// Whoever checks a source there may come to another route.
 #[test]
-fn routes_of_a_family_are_in_doubt_when_a_dump_does_not_show_one_of_its_addresses() {
-    let addresses = [address("10.1.0.1", 1), address("2001:db8::1", 1)];
-    for (shown, needs) in [(0, Scope::ROUTES6), (1, Scope::ROUTES4)] {
-        let mut mirror = mirror();
-        addresses.iter().for_each(|&address| tell(&mut mirror, ADDED, Object::Address(address)));
-        forget(&mut mirror);
-        dump(&mut mirror, Scope::ADDRESSES, [Object::Address(addresses[shown])]);
-        assert_eq!(mirror.take_needs(), needs);
-        let gone = (addresses[1 - shown].address, false);
-        assert_eq!(mirror.collect(|| {}).addresses, [gone]);
-    }
-}
-
-#[test]
-fn messages_that_may_be_older_than_the_dump_leave_routes_of_one_place_in_doubt() {
-    let (one, other) = (by(&[1]), by(&[2]));
-    let crowd = vec![(ADDED, one.clone()), (APPENDED, other.clone())];
-    // What is not there has gone before; but in order the kernel says it of another route.
-    let gone = vec![(ADDED, one.clone()), (GONE, other)];
-    for (messages, replaying, unclear) in [
-        (crowd.clone(), true, 1),
-        (crowd, false, 0),
-        (gone.clone(), true, 0),
-        (gone, false, 1),
-        (vec![(ADDED, one)], true, 0),
+fn of_a_route_that_the_kernel_may_pass_by_it_is_not_known_where_sources_come_from() {
+    let dead = Route { dead: vec![1], ..by(&PORTS) };
+    for (link, route, expected) in [
+        (link(1), by(&PORTS), (BY_BOTH, "p1, p2")),
+        (link(1), dead, ("punt unclear", "unknown")),
+        (down(1), by(&[1]), ("punt link-down", "unknown")),
     ] {
         let mut mirror = mirror();
-        mirror.set_replaying(replaying);
-        messages
-            .iter()
-            .cloned()
-            .for_each(|(operation, route)| tell(&mut mirror, operation, Object::Route(route)));
-        assert_eq!(mirror.unclear_count(), unclear, "{replaying} {messages:?}");
-        assert_eq!(answer(&mut mirror) == "punt unclear", unclear > 0, "{replaying} {messages:?}");
-        assert_eq!(mirror.take_needs() == Scope::ROUTES4, unclear > 0);
+        tell(&mut mirror, ADDED, Object::Link(link));
+        tell(&mut mirror, ADDED, Object::Route(route));
+        let (to, from) = answers(&mut mirror, "192.0.0.1");
+        assert_eq!((&to[..], &from[..]), expected);
     }
 }
 
 #[test]
-fn it_is_told_when_a_rule_is_about_another_port() {
+fn a_neighbour_counts_while_the_kernel_would_send_to_it() {
+    let on_link = Target::Paths(vec![Path { gateway: None, ..path(1) }]);
+    let (host, mac) = (IpAddr::from([192, 0, 0, 1]), [2, 1, 0, 0, 0, 1]);
+    let known = format!("p1 via {host} weight 1 {mac:02x?}");
+    // Incomplete, reachable, stale, delay, probe, failed, without neighbour discovery, permanent.
+    for (state, mac, to) in [
+        (0x01, Some(mac), "punt on-link"),
+        (0x02, Some(mac), &known),
+        (0x02, None, "punt on-link"),
+        (0x04, Some(mac), &known),
+        (0x08, Some(mac), &known),
+        (0x10, Some(mac), &known),
+        (0x20, Some(mac), "punt on-link"),
+        (0x40, Some(mac), "punt on-link"),
+        (0x80, Some(mac), &known),
+        (0x02 | 0x04 | 0x08 | 0x10 | 0x80, Some(mac), &known),
+    ] {
+        let mut mirror = mirror();
+        tell(&mut mirror, ADDED, Object::Route(route(0, on_link.clone())));
+        let neighbour = Neighbour { address: host, ifindex: 1, mac, state, managed: false, learned: false };
+        tell(&mut mirror, ADDED, Object::Neighbour(neighbour));
+        assert_eq!(answer(&mut mirror), to, "{state:#x} {mac:?}");
+    }
+}
+
+#[test]
+fn a_dump_settles_the_doubts_of_its_own_table() {
     let mut mirror = mirror();
-    let about = |port: &str| {
-        let (iif, bytes) = (Some(port.to_owned()), port.into());
-        Object::Rule(Rule { iif, bytes, ..Rule::plain(Family::V4, 50, 100) })
-    };
-    tell(&mut mirror, ADDED, about("p1"));
-    assert!(mirror.collect(|| {}).rules);
-    tell(&mut mirror, ADDED, about("p2"));
-    tell(&mut mirror, GONE, about("p1"));
-    assert!(mirror.collect(|| {}).rules, "what they come to is the same");
-    assert!(mirror.is_ruled(Family::V4, "p2") && !mirror.is_ruled(Family::V4, "p1"));
+    tell(&mut mirror, ADDED, Object::Route(by(&[1])));
+    tell(&mut mirror, ADDED, Object::Link(down(1)));
+    tell(&mut mirror, ADDED, Object::Link(link(1)));
+    assert_eq!(answer(&mut mirror), "punt unclear");
+    dump(&mut mirror, Scope::ROUTES6, []);
+    assert_eq!(answer(&mut mirror), "punt unclear", "of another family");
+    dump(&mut mirror, Scope::ROUTES4, [Object::Route(by(&[1]))]);
+    assert_eq!(answer(&mut mirror), BY_FIRST);
 }
