@@ -8,8 +8,8 @@
 //!
 //! Room for all flows is reserved when the table is made, and the system gives memory as it is first touched, by huge pages
 //! where the table is long; nothing is allocated afterwards. Where there is to be room for more, places are added, and the
-//! flows move to a longer index some at a time ([`FlowTable::go_on`]); until then they are found in both. Keys are hashed with a secret, so that nobody can choose flows
-//! that collide.
+//! flows move to a longer index some at a time ([`FlowTable::go_on`]); until then they are found in both. Keys are hashed
+//! with a secret, so that nobody can choose flows that collide.
 //!
 //! To find a flow is to read a word of the index, a line of the cache, and the flow. Where both are far away, who has a batch
 //! of packets asks for all of their words first ([`FlowTable::prefetch_word`]) and for the flows that these mean then

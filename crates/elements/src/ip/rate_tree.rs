@@ -300,6 +300,19 @@ impl RateTree {
             level = below;
         }
     }
+
+    /// The level of the byte behind these.
+    fn level_of(&mut self, bytes: &[u8]) -> Option<u32> {
+        let mut level = ROOT;
+        for &byte in bytes {
+            let counter = self.levels.at(level).counters[usize::from(byte)];
+            level = if counter == NIL { NIL } else { self.counters.at(counter).next_level };
+            if level == NIL {
+                return None;
+            }
+        }
+        Some(level)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Translation of network addresses and ports.
 //!
-//! [`rewriter`] is the one element behind the six classes of rewriters; [`kind`] is what they have of their own; [`configure`] and [`handlers`] are its arguments and handlers. The flows
-//! of one, or of several that share a capacity, are in a table of [`flows`]; [`input`] reads what becomes of new ones, and
-//! [`pattern`] chooses their addresses and ports. [`apply`] writes into packets, [`sequence`] knows what lengths have changed.
+//! [`rewriter`] is the one element behind the six classes of rewriters; [`kind`] is what they have of their own; [`configure`]
+//! and [`handlers`] are its arguments and handlers. The flows of one, or of several that share a capacity, are in a table of
+//! [`flows`]; [`input`] reads what becomes of new ones, and [`pattern`] chooses their addresses and ports. [`apply`] writes into
+//! packets, [`sequence`] knows what lengths have changed.
 //! Mappers are shared and have no lock; elements that work on others' tables ask the run-time for them
 //! ([`causeway_engine::Peer`]), so that a table lives on one worker and nobody locks it.
 

@@ -1,7 +1,7 @@
 //! Copies the networks of a tree, some at a time.
 
 use super::counter::SCALE;
-use super::{EPOCHS_PER_S, NIL, ROOT, RateTree};
+use super::{EPOCHS_PER_S, NIL, RateTree};
 use crate::rate::decimal;
 
 /// Places of levels that a part of a walk looks at.
@@ -33,19 +33,6 @@ impl RateTree {
         true
     }
 
-    /// The level of the byte behind these.
-    fn level_of(&mut self, bytes: &[u8]) -> Option<u32> {
-        let mut level = ROOT;
-        for &byte in bytes {
-            let counter = self.levels.at(level).counters[usize::from(byte)];
-            level = if counter == NIL { NIL } else { self.counters.at(counter).next_level };
-            if level == NIL {
-                return None;
-            }
-        }
-        Some(level)
-    }
-
     /// The averages of a counter if it has a rate, and the level below it.
     fn show(&mut self, counter: u32, now: u32) -> Option<([i32; 2], u32)> {
         let counter = if counter == NIL { return None } else { self.counters.at(counter) };
@@ -60,9 +47,9 @@ impl RateTree {
 /// How far a walk over all networks is: the one that comes next.
 #[derive(Clone, Copy, Default)]
 pub(in crate::ip) struct Walk {
-    bytes: [u8; 4],
+    pub(super) bytes: [u8; 4],
     /// Which byte is the last.
-    depth: usize,
+    pub(super) depth: usize,
 }
 
 impl Walk {

@@ -187,11 +187,39 @@ impl Arguments<'_> {
             self.word::<u16>(&words, 1).zip(self.word::<u16>(&words, 2)).filter(|(low, high)| low <= high);
         let read = self.word::<Ipv6Addr>(&words, 0).zip(range).filter(|_| words.len() == 3);
         let (address, (low, high)) = read.ok_or_else(|| self.wrong("<IP6Address> <port> <port>"))?;
-        let (given, owner) = (HashMap::new(), HashMap::new());
+        // As many as there are ports, so that no packet waits until they have moved to a longer table.
+        let most = usize::from(high - low) + 1;
+        let (given, owner) = (HashMap::with_capacity(most), HashMap::with_capacity(most));
         Ok(Ports { address, next: low.into(), last: high, given, owner })
     }
 
     fn end(self, mappings: Mappings) -> Result<Mappings, Error> {
         if self.at < self.texts.len() { Err(Error::new("too many arguments")) } else { Ok(mappings) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::Names;
+
+    #[test]
+    fn packets_that_make_mappings_move_none() {
+        let texts = ["0", "true", "true", "false", "fec0::1 1024 65535"].map(str::to_owned);
+        let mut mappings = configure(&texts, &Names::default().scope("")).unwrap();
+        let room = |mappings: &Mappings| match &mappings.dynamic {
+            Some((_, Dynamic::Ports(ports))) => [ports.given.capacity(), ports.owner.capacity()],
+            _ => panic!("{mappings:?}"),
+        };
+        let (before, remote) = (room(&mappings), (Ipv6Addr::LOCALHOST, 53));
+        for n in 0..64_512 {
+            let own = (Ipv6Addr::from(u128::from(n / 60_000u32)), (n % 60_000) as u16);
+            assert_eq!(
+                mappings.find(Way::Outward, own, remote, (17, true)).map(|end| u32::from(end.1)),
+                Ok(1_024 + n)
+            );
+        }
+        let full = mappings.find(Way::Outward, (Ipv6Addr::LOCALHOST, 60_001), remote, (17, true));
+        assert_eq!((full, room(&mappings), mappings.made()), (Err(Reason::Full), before, 64_512));
     }
 }
