@@ -58,6 +58,7 @@ fn run(i: Invocation) -> ExitCode {
         params: i.params.clone(),
         options,
         reconfigurable: i.reconfigurable,
+        fixed: None,
         prepare: |plan| plan,
         extra: control_sockets(&i),
         driver: None,

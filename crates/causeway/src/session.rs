@@ -37,6 +37,8 @@ enum Input {
     Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
     Watch(Watch, Sender<Result<Watched, HandlerError>>),
+    /// The router's own graph is another now.
+    OwnGraph(String, Sender<Result<(), HandlerError>>),
     /// What elements count that go with the next graph is not to be lost.
     KeepCounts,
     /// An element wrote a handler of the router's own, called so.
@@ -68,6 +70,10 @@ pub struct Session {
     params: Vec<(String, String)>,
     /// Whether the global handler `hotconfig` may replace the graph.
     reconfigurable: bool,
+    /// Why it may not by one of other elements or ways.
+    fixed: Option<&'static str>,
+    /// It was replaced so.
+    replaced: bool,
     prepare: fn(Plan) -> Plan,
     extra: Vec<PlanElement>,
     driver: Option<Driver>,
@@ -85,12 +91,22 @@ pub struct Session {
 /// The session's side of the control socket.
 struct Desk(Mutex<Sender<Input>>);
 
-impl Ask for Desk {
-    fn ask(&self, question: Question) -> Result<String, HandlerError> {
+impl Desk {
+    /// Puts what waits for a reply to the session.
+    fn put<T>(
+        &self,
+        input: impl FnOnce(Sender<Result<T, HandlerError>>) -> Input,
+    ) -> Result<T, HandlerError> {
         let (reply, answer) = mpsc::channel();
         let sender = self.0.lock().map_err(|_| HandlerError::Gone)?.clone();
-        sender.send(Input::Question(question, reply)).map_err(|_| HandlerError::Gone)?;
+        sender.send(input(reply)).map_err(|_| HandlerError::Gone)?;
         answer.recv().unwrap_or(Err(HandlerError::Gone))
+    }
+}
+
+impl Ask for Desk {
+    fn ask(&self, question: Question) -> Result<String, HandlerError> {
+        self.put(|reply| Input::Question(question, reply))
     }
 
     fn keep_counts(&self) {
@@ -98,11 +114,12 @@ impl Ask for Desk {
         let _ = self.0.lock().map(|sender| sender.send(Input::KeepCounts));
     }
 
+    fn own_graph(&self, text: String) -> Result<(), HandlerError> {
+        self.put(|reply| Input::OwnGraph(text, reply))
+    }
+
     fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
-        let (reply, answer) = mpsc::channel();
-        let sender = self.0.lock().map_err(|_| HandlerError::Gone)?.clone();
-        sender.send(Input::Watch(watch, reply)).map_err(|_| HandlerError::Gone)?;
-        answer.recv().unwrap_or(Err(HandlerError::Gone))
+        self.put(|reply| Input::Watch(watch, reply))
     }
 }
 
@@ -116,6 +133,8 @@ pub struct Setup {
     pub options: Options,
     /// Whether `hotconfig` may replace the graph.
     pub reconfigurable: bool,
+    /// Why it may not by one of other elements or ways.
+    pub fixed: Option<&'static str>,
     /// What is done to a plan before it runs: the optimiser, or nothing.
     pub prepare: fn(Plan) -> Plan,
     /// Elements without ports that every graph has besides its own.
@@ -131,7 +150,7 @@ impl Session {
     /// Starts the router of `loaded`, paused. From here on signals end the session. The error is the complete text for
     /// the user.
     pub fn start(mut loaded: Loaded, setup: Setup) -> Result<Session, Explained> {
-        let Setup { library, params, mut options, reconfigurable, prepare, extra, mut driver } = setup;
+        let Setup { library, params, mut options, reconfigurable, fixed, prepare, extra, mut driver } = setup;
         let simulated = options.simulated_ns.is_some();
         loaded.plan.elements.extend_from_slice(&extra);
         let opener = Opener::new(&options.persistent);
@@ -176,6 +195,8 @@ impl Session {
             library,
             params,
             reconfigurable,
+            fixed,
+            replaced: false,
             prepare,
             extra,
             driver,
@@ -255,6 +276,10 @@ impl Session {
                 }
                 Input::PortBack(ports, port) => self.reopen(&ports, &port),
                 // As below.
+                Input::OwnGraph(text, reply) => {
+                    // Who asked waits, and is told; if he has gone, nobody is.
+                    let _ = reply.send(self.own_graph(&text));
+                }
                 Input::Watch(watch, reply) => {
                     let watched = self.watch(watch);
                     self.look();
@@ -393,6 +418,31 @@ impl Session {
         let diverts = waits && (at_xdp || self.driver.is_some());
         let misses = at_tcx && self.driver.is_none();
         Ok(Watched { seen, aside, waits, diverts, misses })
+    }
+
+    /// Whether the graph of `text` has the elements and the ways between them of the one that runs. One that is wrong is judged where
+    /// it is put in its place.
+    fn has_the_elements_of(&self, text: &str) -> bool {
+        let source = Source::Text("hotconfig", text.to_owned());
+        let Ok((new, _)) = load::compile(&source, &self.library, &self.params, Style::Click) else {
+            return true;
+        };
+        let shape = |plan: &Plan| {
+            let elements: Vec<_> = plan.elements.iter().map(|e| (e.name.clone(), e.class.clone())).collect();
+            (elements, plan.edges.clone())
+        };
+        shape(&new.plan) == shape(&self.loaded.plan)
+    }
+
+    /// Replaces the graph by the router's own, of other ports.
+    fn own_graph(&mut self, text: &str) -> Result<(), HandlerError> {
+        if std::mem::take(&mut self.replaced) {
+            log::warn!(
+                code = "graph-replaced";
+                "ports have changed: the graph that was written to hotconfig gives way to the router's own"
+            );
+        }
+        self.swap(text).map_err(|why| HandlerError::Failed(Error::caused_by(why)))
     }
 
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.

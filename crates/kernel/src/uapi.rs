@@ -245,6 +245,15 @@ pub const NFTA_FLOWTABLE_NAME: u16 = 2;
 pub const NFTA_FLOWTABLE_HOOK: u16 = 3;
 pub const NFTA_FLOWTABLE_HOOK_DEVS: u16 = 3;
 
+pub const NFNL_SUBSYS_CTNETLINK: u16 = 1;
+pub const IPCTNL_MSG_CT_GET: u16 = 1;
+pub const CTA_STATUS: u16 = 3;
+/// Linux 5.17 and later.
+pub const CTA_STATUS_MASK: u16 = 26;
+pub const IPS_SRC_NAT: u32 = 1 << 4;
+pub const IPS_DST_NAT: u32 = 1 << 5;
+pub const NFTA_CHAIN_TYPE: u16 = 7;
+
 pub const NFNL_MSG_HOOK_GET: u16 = 0;
 pub const NFNLA_HOOK_HOOKNUM: u16 = 1;
 pub const NFNLA_HOOK_DEV: u16 = 3;

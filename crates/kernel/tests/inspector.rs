@@ -3,6 +3,7 @@
 mod common;
 mod inspection;
 
+use std::net::UdpSocket;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -78,6 +79,32 @@ fn nftables_is_told() {
             ),
         ],
     );
+}
+
+/// The rules are gone, but what the kernel keeps of the connection is not, and its translator is called while a chain is there.
+#[test]
+fn connections_are_told_that_are_translated_without_rules() {
+    let Some(bed) = router("inat") else { return };
+    if !bed.router.run("nft list ruleset") {
+        eprintln!("skipped: needs nft (nftables)");
+        return;
+    }
+    let mut watched = Watched::quiet(&bed);
+    bed.router.nft(
+        "add table ip t; add chain ip t p { type nat hook postrouting priority 100; }; \
+         add chain ip t o { type nat hook output priority -100; }; add rule ip t o udp dport 7 dnat to 127.0.0.1:8",
+    );
+    let connection = || UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"x", "127.0.0.1:7").unwrap();
+    bed.router.enter(connection);
+    watched.until("translated", |w| w.found("netfilter-hook"));
+    bed.router.nft("flush chain ip t o");
+    watched.mark();
+    assert!(watched.found("netfilter-hook"), "without rules, too");
+    bed.router.nft("delete table ip t");
+    watched.until("no translator", |w| w.findings.is_empty());
+    // As the kernel has it, the connection may live on; it counts again when a chain comes back.
+    bed.router.nft("add table ip t; add chain ip t p { type nat hook postrouting priority 100; }");
+    watched.until("still there", |w| w.found("netfilter-hook"));
 }
 
 #[test]

@@ -49,7 +49,13 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             values.insert(PORTS.to_owned(), ports.clone());
             drop(values);
             let driver = if args.driver { in_driver(&library, &ports, &persistent) } else { None };
-            let start = Start { params: args.define, persistent: persistent.clone(), objector: None, driver };
+            let start = Start {
+                params: args.define,
+                persistent: persistent.clone(),
+                objector: None,
+                driver,
+                fixed: None,
+            };
             run_loaded(loaded, &place, args.runtime, start, |session| {
                 session.follow(&ports, |_, _| true);
                 watch_transit(session, &persistent)
@@ -133,6 +139,8 @@ pub struct Start {
     pub objector: Option<Objector>,
     /// What runs part of the graph in the driver.
     pub driver: Option<Driver>,
+    /// Why the graph may not be replaced by one of other elements or ways.
+    pub fixed: Option<&'static str>,
 }
 
 /// Runs a configuration that was loaded; `started` is called once it runs, and the lease that it returns is kept until the end.
@@ -146,7 +154,7 @@ pub fn run_loaded(
     let mechanism = mechanism(&args)?;
     let record = place.claim.record();
     let (socket, counters) = (record.socket, record.counters);
-    let Start { params, persistent, objector, driver } = start;
+    let Start { params, persistent, objector, driver, fixed } = start;
     let processors = match args.processors {
         None => placement::choose(args.threads.into(), &record.name),
         Some(Processors::Any) => Vec::new(),
@@ -176,7 +184,8 @@ pub fn run_loaded(
     };
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
     let library = causeway_elements::library();
-    let setup = Setup { library, params, options, reconfigurable: true, prepare, extra: Vec::new(), driver };
+    let setup =
+        Setup { library, params, options, reconfigurable: true, fixed, prepare, extra: Vec::new(), driver };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
         Err(why) => return Ok(fail(why)),

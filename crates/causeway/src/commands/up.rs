@@ -49,6 +49,10 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 use way::Way;
 
+/// Why no other graph can be put into the place of that of `up --driver`.
+const FIXED: &str = "what `up --driver` forwards in the driver would pass by other elements; `up` without --driver takes them, and \
+    `run FILE --driver` puts what it can of it into the driver";
+
 /// The code of the objection to forwarding before there are workers.
 const STARTING: &str = "starting";
 
@@ -151,7 +155,9 @@ fn forward(args: UpArgs, classes: Classes, ports: &[Port], rooted: Rooted) -> Re
     let (place, new) = way.go(&front, args.runtime.metrics)?;
     let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
     let text = graph::text(&names, &names, &names_at(ports, Attach::Tcx), &classes);
-    let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
+    let fixed = in_driver.then_some(FIXED);
+    let objector = Some(lease.objector());
+    let start = run::Start { params: Vec::new(), persistent, objector, driver: None, fixed };
     let upgrades = OnceLock::new();
     let starting = Starting {
         lease,

@@ -39,6 +39,12 @@ pub trait Ask {
     /// What elements have counted that the next configuration does not have is kept until a later one has them again.
     fn keep_counts(&self) {}
 
+    /// Puts the router's own graph, of other ports, in the place of the one that runs. No client may ask for it.
+    fn own_graph(&self, text: String) -> Result<(), HandlerError> {
+        let _ = text;
+        Err(HandlerError::Gone)
+    }
+
     /// Begins to watch packets.
     fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
         let _ = watch;

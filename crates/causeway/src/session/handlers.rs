@@ -171,9 +171,14 @@ impl Session {
                 self.texts.set_timewarp(speed);
                 Ok(())
             }
-            "hotconfig" if self.reconfigurable => {
-                self.swap(value).map_err(|why| HandlerError::Failed(Error::caused_by(why)))
-            }
+            "hotconfig" if self.reconfigurable => match self.fixed {
+                Some(why) if !self.has_the_elements_of(value) => Err(HandlerError::Failed(Error::new(why))),
+                _ => {
+                    self.swap(value).map_err(|why| HandlerError::Failed(Error::caused_by(why)))?;
+                    self.replaced = true;
+                    Ok(())
+                }
+            },
             "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
             _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {
                 Err(HandlerError::ReadOnly(handler.to_owned()))

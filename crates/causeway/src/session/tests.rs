@@ -36,7 +36,7 @@ impl Element for Counts {}
 
 fn setup(library: Library, options: Options, driver: Option<Driver>) -> Setup {
     let (params, extra) = (vec![], vec![]);
-    Setup { library, params, options, reconfigurable: true, prepare: |p| p, extra, driver }
+    Setup { library, params, options, reconfigurable: true, fixed: None, prepare: |p| p, extra, driver }
 }
 
 #[test]

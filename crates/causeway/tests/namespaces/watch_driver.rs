@@ -170,6 +170,9 @@ fn bytes_are_metered_in_the_graph() {
     assert!(net.ping("-c 10 10.77.2.2").0);
     assert_eq!(bytes("forward [1]") - before, 10 * 98, "Ethernet, IP, ICMP and 56 octets");
     let graph = up.read("config");
+    let other = format!("{graph} Idle -> Discard;");
+    let why = up.write("hotconfig", &other).expect_err("packets would pass by it");
+    assert!(why.contains("would pass by other elements"), "{why}");
     up.write("hotconfig", &graph).expect("the graph");
     wait_for_way(&net, &up, false);
     up.write("meter", "true").expect("metered");

@@ -31,7 +31,7 @@ const HARMLESS: [&str; 15] = [
     "ipv4_confirm",
     "ipv6_confirm",
     "ipv6_defrag",
-    // Addresses are translated by rules.
+    // Addresses are translated by rules, and by what is kept of connections that rules were for: that is asked for.
     "nf_nat_",
     // Of frames that pass through a bridge alone.
     "ip_sabotage_in",

@@ -10,7 +10,7 @@ use super::exceptions::Exceptions;
 use super::hooks::Hooks;
 use super::legacy::Legacy;
 use super::nftables::ChainName;
-use super::{Finding, Probe, nftables, ports, rules, settings, traffic, xfrm};
+use super::{Finding, Probe, Severity, nftables, ports, rules, settings, traffic, translated, xfrm};
 use crate::mirror::{Mirror, Scope};
 use crate::model::Link;
 use crate::requests::dump_into;
@@ -39,6 +39,8 @@ pub(crate) struct Look {
     mirror: Mirror,
     /// The chains of nftables that forwarded packets go through.
     pub chains: Vec<ChainName>,
+    /// Whether one of nftables is for the translation of addresses.
+    translates: bool,
     pub findings: Vec<Finding>,
 }
 
@@ -88,7 +90,7 @@ impl Inquiry {
         let held = self.ports.iter().filter_map(|name| links.link(name)).map(|link| link.index);
         let mut mirror = Mirror::new(held.collect::<Vec<_>>());
         self.resync(&mut mirror, Scope::LINKS | Scope::ADDRESSES | Scope::RULES | Scope::QDISCS)?;
-        let mut look = Look { mirror, chains: Vec::new(), findings: Vec::new() };
+        let mut look = Look { mirror, chains: Vec::new(), translates: false, findings: Vec::new() };
         findings.extend(rules::findings(&look.mirror));
         for link in look.ports() {
             findings.extend(ports::findings(link));
@@ -98,9 +100,9 @@ impl Inquiry {
             findings.extend(own.filter_map(|qdisc| traffic::qdisc(qdisc, &link.name)));
         }
         if let Some(socket) = &mut self.netfilter {
-            let (found, chains) = nftables::findings(socket, &self.ports)?;
-            findings.extend(found);
-            look.chains = chains;
+            let found = nftables::find(socket, &self.ports)?;
+            findings.extend(found.findings);
+            (look.chains, look.translates) = (found.chains, found.translates);
         }
         if let Some(socket) = &mut self.xfrm {
             findings.extend(xfrm::findings(socket)?);
@@ -122,6 +124,15 @@ impl Inquiry {
             findings.extend(self.hooks.findings(socket, &ports)?);
         }
         findings.extend(self.legacy.findings(probe, &self.hooks));
+        // Where rules are found that translate, nothing is forwarded anyway.
+        let refused = |findings: &[Finding]| findings.iter().any(|one| one.severity == Severity::Refuse);
+        if let Some(socket) = &mut self.netfilter
+            && (look.translates || self.legacy.may_translate())
+            && !refused(&findings)
+            && !refused(&look.findings)
+        {
+            findings.extend(translated::finding(socket)?);
+        }
         let programs = probe.programs(&look.mirror.ports().collect::<Vec<_>>())?;
         findings.extend(programs.iter().map(|program| traffic::program(program, &ports)));
         Ok((findings, settings))

@@ -48,6 +48,8 @@ struct Family {
     /// Offset in an entry at which that of its target stands; that of the next entry follows.
     target_offset: usize,
     names: io::Result<File>,
+    /// Whether addresses may be translated by what was seen last.
+    translates: bool,
     socket: Option<OwnedFd>,
 }
 
@@ -64,6 +66,7 @@ impl Legacy {
             path,
             target_offset,
             names: File::open(path),
+            translates: false,
             socket: None,
         };
         const V4: &str = "/proc/thread-self/net/ip_tables_names";
@@ -77,6 +80,11 @@ impl Legacy {
     /// What is in the tables. To be called on a thread of the network namespace, and after `hooks` were listed.
     pub fn findings(&mut self, probe: &dyn Probe, hooks: &Hooks) -> Vec<Finding> {
         self.0.iter_mut().flat_map(|family| family.findings(probe, hooks)).collect()
+    }
+
+    /// Whether there was a table for the translation of addresses, if only an empty one.
+    pub fn may_translate(&self) -> bool {
+        self.0.iter().any(|family| family.translates)
     }
 }
 
@@ -106,6 +114,7 @@ impl Family {
             }
             Err(error) => return vec![unknown(command.to_owned(), error)],
         };
+        self.translates = tables.iter().any(|table| table == "nat");
         let mut findings = Vec::new();
         for table in tables {
             match self.chains(&table, probe) {

@@ -16,6 +16,7 @@ mod probe;
 mod rules;
 mod settings;
 mod traffic;
+mod translated;
 mod xfrm;
 
 use std::fmt;

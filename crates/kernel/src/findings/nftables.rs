@@ -51,19 +51,37 @@ struct Chain {
     name: ChainName,
     hook: Hook,
     drops: bool,
+    /// It is for the translation of addresses.
+    translates: bool,
     /// Rules in it: it is not jumped to.
     rules: u32,
 }
 
-/// What was found, and the chains in which a rule would be another finding.
-pub(super) fn findings(socket: &mut Socket, ports: &[String]) -> io::Result<(Vec<Finding>, Vec<ChainName>)> {
-    let (mut findings, mut names) = (Vec::new(), Vec::new());
+/// What was found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub findings: Vec<Finding>,
+    /// The chains in which a rule would be another finding, and those that translate.
+    pub chains: Vec<ChainName>,
+    /// There is a chain for the translation of addresses, if only an empty one: so long the kernel translates those of connections
+    /// that rules were for.
+    pub translates: bool,
+}
+
+/// Asks for all chains and flow tables.
+pub(super) fn find(socket: &mut Socket, ports: &[String]) -> io::Result<Found> {
+    let Found { mut findings, chains: mut names, mut translates } = Found::default();
     for chain in dump(socket, NFT_MSG_GETCHAIN, chain)? {
-        let Some(check) = concerns(&chain, ports) else { continue };
-        if chain.rules > 0 || chain.drops {
+        translates |= chain.translates;
+        let check = concerns(&chain, ports);
+        if let Some(check) = check
+            && (chain.rules > 0 || chain.drops)
+        {
             findings.push(finding(check, &chain));
         }
-        names.push(chain.name);
+        if check.is_some() || chain.translates {
+            names.push(chain.name);
+        }
     }
     for (name, devices) in dump(socket, NFT_MSG_GETFLOWTABLE, flowtable)? {
         if ports.iter().any(|port| devices.iter().any(|device| device.is(port))) {
@@ -75,7 +93,7 @@ pub(super) fn findings(socket: &mut Socket, ports: &[String]) -> io::Result<(Vec
             ));
         }
     }
-    Ok((findings, names))
+    Ok(Found { findings, chains: names, translates })
 }
 
 fn dump<T>(
@@ -95,7 +113,7 @@ fn none_if_unknown<T>(answer: io::Result<Vec<T>>) -> io::Result<Vec<T>> {
     }
 }
 
-/// Whether a message may change what [`findings`] found: sets and their elements do not, nor do rules in other chains, since
+/// Whether a message may change what [`find`] found: sets and their elements do not, nor do rules in other chains, since
 /// a chain counts by its own rules.
 pub(crate) fn matters(frame: &Frame<'_>, chains: &[ChainName], ports: &[String]) -> bool {
     if frame.kind >> 8 != NFNL_SUBSYS_NFTABLES {
@@ -104,9 +122,8 @@ pub(crate) fn matters(frame: &Frame<'_>, chains: &[ChainName], ports: &[String])
     let known = |name: Option<ChainName>| name.is_none_or(|name| chains.contains(&name));
     match frame.kind & 0xff {
         NFT_MSG_NEWTABLE | NFT_MSG_DELTABLE | NFT_MSG_NEWFLOWTABLE | NFT_MSG_DELFLOWTABLE => true,
-        NFT_MSG_NEWCHAIN => {
-            chain(frame).map_or(true, |new| new.is_some_and(|new| concerns(&new, ports).is_some()))
-        }
+        NFT_MSG_NEWCHAIN => chain(frame)
+            .map_or(true, |new| new.is_some_and(|new| new.translates || concerns(&new, ports).is_some())),
         NFT_MSG_DELCHAIN => known(name(frame, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME).ok()),
         NFT_MSG_NEWRULE | NFT_MSG_DELRULE => known(name(frame, NFTA_RULE_TABLE, NFTA_RULE_CHAIN).ok()),
         _ => false,
@@ -144,6 +161,10 @@ fn finding(check: Check, chain: &Chain) -> Finding {
         (rules, true) => format!("this nftables chain, its rules ({rules}) and its policy, drop"),
     };
     let mut mend = format!("nft flush chain {place}");
+    if chain.translates {
+        // While it is there, connections that began before are translated on.
+        mend += &format!("; nft delete chain {place}");
+    }
     if chain.drops {
         mend += &format!("; nft 'chain {place} {{ policy accept; }}'");
     }
@@ -152,17 +173,18 @@ fn finding(check: Check, chain: &Chain) -> Finding {
 
 /// The chain; none without a hook, for then it is called by other chains only.
 fn chain(frame: &Frame<'_>) -> Result<Option<Chain>, Malformed> {
-    let (mut drops, mut rules, mut place) = (false, 0, None);
+    let (mut drops, mut translates, mut rules, mut place) = (false, false, 0, None);
     for attribute in Attributes::after(frame.payload, HEADER_LEN) {
         match attribute? {
             (NFTA_CHAIN_POLICY, value) => drops = big_endian(value) == Some(NF_DROP),
+            (NFTA_CHAIN_TYPE, value) => translates = text(value) == "nat",
             (NFTA_CHAIN_USE, value) => rules = big_endian(value).ok_or(Malformed("chain"))?,
             (NFTA_CHAIN_HOOK, value) => place = hook(value)?,
             _ => {}
         }
     }
     let name = name(frame, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME)?;
-    Ok(place.map(|hook| Chain { name, hook, drops, rules }))
+    Ok(place.map(|hook| Chain { name, hook, drops, translates, rules }))
 }
 
 fn hook(value: &[u8]) -> Result<Option<Hook>, Malformed> {
@@ -323,6 +345,12 @@ mod tests {
         };
         assert_eq!(what(3, ACCEPT), by("this nftables chain and its rules (3)", "nft flush chain ip t c"));
         let opened = "nft flush chain ip t c; nft 'chain ip t c { policy accept; }'";
+        let nat = message(NFT_MSG_NEWCHAIN, AF_INET)
+            .attribute(NFTA_CHAIN_HOOK, &list(&[(NFTA_HOOK_HOOKNUM, &NF_INET_POST_ROUTING.to_be_bytes())]))
+            .attribute(NFTA_CHAIN_TYPE, b"nat\0");
+        let mend =
+            with_frame(nat, |frame| finding(Check::NftPostrouting, &chain(frame).unwrap().unwrap()).mend);
+        assert_eq!(mend, "nft flush chain ip t c; nft delete chain ip t c");
         assert_eq!(what(0, NF_DROP), by("this nftables chain, which drops them all", opened));
         assert_eq!(what(3, NF_DROP), by("this nftables chain, its rules (3) and its policy, drop", opened));
     }
@@ -359,6 +387,16 @@ mod tests {
         assert!(matters(hooked(0, &[(NFTA_DEVICE_NAME, b"a0\0")]), &[]), "a new chain with a hook");
         assert!(!matters(hooked(0, &[(NFTA_DEVICE_NAME, b"b0\0")]), &[]), "at another device");
         assert!(!matters(message(NFT_MSG_NEWCHAIN, NFPROTO_INET), &[]), "one without");
+        let nat = |kind: &[u8]| {
+            let hook = list(&[(NFTA_HOOK_HOOKNUM, &3u32.to_be_bytes())]);
+            message(NFT_MSG_NEWCHAIN, AF_INET)
+                .attribute(NFTA_CHAIN_HOOK, &hook)
+                .attribute(NFTA_CHAIN_TYPE, kind)
+        };
+        assert!(
+            matters(nat(b"nat\0"), &[]) && !matters(nat(b"filter\0"), &[]),
+            "one of the machine's own packets"
+        );
         assert!(!matters(message(NFT_MSG_DELCHAIN, AF_INET), known), "of another family");
         assert!(matters(message(NFT_MSG_DELCHAIN, NFPROTO_INET), known));
         // A rule has its chain's name in another attribute.
