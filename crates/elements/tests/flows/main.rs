@@ -6,6 +6,7 @@ mod aggregates;
 mod dumps;
 mod options;
 mod rewriters;
+mod rewriters_changed;
 
 use causeway_engine::clock::SIMULATED_START_NS;
 use causeway_engine::{Defaults, Event, Options, Plan, Router};

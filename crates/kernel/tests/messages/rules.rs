@@ -4,7 +4,7 @@ use super::*;
 
 const V4: Family = Family::V4;
 
-/// In a table: a network by the first port, inside one by the second in main.
+/// The table that rules look in.
 const TABLE: u32 = 100;
 
 fn plain(priority: u32, table: u32) -> Rule {
