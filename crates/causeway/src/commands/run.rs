@@ -212,6 +212,9 @@ fn leave(session: &Session, lease: &Lease) {
     drain(&session.router().pulses());
 }
 
+/// What comes of it when they do not: all other frames are the graph's, whatever becomes of it.
+const NOTHING_IN_TRANSIT: &str = "METHOD TRANSIT leaves all packets to the kernel";
+
 /// Workers vouch for packets in transit, if the graph takes such.
 fn watch_transit(session: &Session, persistent: &Persistent) -> Result<Option<Lease>> {
     let values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +222,7 @@ fn watch_transit(session: &Session, persistent: &Persistent) -> Result<Option<Le
     drop(values);
     let Some(front) = front else { return Ok(None) };
     // Without it nothing would be forwarded, and nobody would know why.
-    let lease = Lease::keep(front).context("cannot start a thread")?;
+    let lease = Lease::keep(front, NOTHING_IN_TRANSIT).context("cannot start a thread")?;
     require_workers(session, &lease);
     Ok(Some(lease))
 }

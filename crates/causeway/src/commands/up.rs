@@ -23,7 +23,7 @@ use super::{REFUSED, fail, run};
 use crate::attendant::Present;
 use crate::cli::{Attach, UpArgs};
 use crate::control::{self, Claim, Listener, leftovers};
-use crate::lease::Lease;
+use crate::lease::{LEFT_TO_KERNEL, Lease};
 use crate::load::{self, Source, Style};
 use crate::output;
 use crate::place;
@@ -306,7 +306,7 @@ fn follow(
     }
     let programs = (front.number_at_xdp(), front.number_at_tcx());
     claim.tell_programs(programs).context("the record of this router cannot be written")?;
-    let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
+    let lease = Lease::keep(front.clone(), LEFT_TO_KERNEL).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
     let tables = driver::tables_of((&names, &indices), &front, in_driver, driver::Features::probe)?;

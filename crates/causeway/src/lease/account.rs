@@ -15,6 +15,8 @@ pub struct News {
     pub text: String,
 }
 
+/// What comes of it under `up` when the right does not stand.
+pub const LEFT_TO_KERNEL: &str = "the kernel forwards everything";
 /// The code of a voucher that has not been heard of.
 pub const SILENT: &str = "silent";
 /// The code of the right's return.
@@ -29,6 +31,8 @@ struct Objection {
 
 /// Who vouches, who objects, and whether the right stands.
 pub struct Account {
+    /// What comes of it when the right does not stand.
+    without: &'static str,
     vouchers: Vec<Voucher>,
     objections: BTreeMap<&'static str, Objection>,
     /// Until when it was given last.
@@ -48,8 +52,9 @@ pub struct Account {
 
 impl Account {
     /// The right is not had at first.
-    pub fn new(now_ns: u64) -> Account {
+    pub fn new(now_ns: u64, without: &'static str) -> Account {
         Account {
+            without,
             vouchers: Vec::new(),
             objections: BTreeMap::new(),
             until_ns: 0,
@@ -72,7 +77,7 @@ impl Account {
         let before = self.objections.insert(code, Objection { what: what.clone(), passing });
         if !passing && before.is_none_or(|b| b.what != what || b.passing) {
             self.told = true;
-            self.tell(code, format!("{what}: the kernel forwards everything"));
+            self.tell(code, format!("{what}: {}", self.without));
         }
     }
 
@@ -91,12 +96,13 @@ impl Account {
         let ran_out = self.lost_ns.is_none() && self.until_ns <= now_ns;
         if deadline_ns <= now_ns || ran_out {
             self.anew_ns = now_ns;
-            self.lose(now_ns);
+            // It is gone since it ran out, not since somebody looks.
+            self.lose(if ran_out { self.until_ns } else { now_ns }, now_ns);
             self.tell_silent(now_ns);
             return None;
         }
         if !self.objections.is_empty() {
-            self.lose(now_ns);
+            self.lose(now_ns, now_ns);
             return None;
         }
         if self.vouchers.iter().any(|v| (v.word_ns)() < self.anew_ns) {
@@ -112,7 +118,7 @@ impl Account {
 
     /// How the router is, as of now.
     pub fn state(&self, now_ns: u64) -> State {
-        let left_to_kernel = |why: &str| format!("the kernel forwards everything: {why}");
+        let left_to_kernel = |why: &str| format!("{}: {why}", self.without);
         // Who should have looked at the words is not well.
         let forgotten = now_ns.saturating_sub(self.settled_ns) >= PATIENCE_NS;
         match (State::of(&self.vouchers, now_ns), self.objections.values().next()) {
@@ -133,13 +139,13 @@ impl Account {
         self.news.push(News { code, text });
     }
 
-    fn lose(&mut self, now_ns: u64) {
-        let lost_ns = *self.lost_ns.get_or_insert(now_ns);
+    fn lose(&mut self, since_ns: u64, now_ns: u64) {
+        let lost_ns = *self.lost_ns.get_or_insert(since_ns);
         if !self.told && now_ns.saturating_sub(lost_ns) >= PATIENCE_NS {
             let standing: Vec<_> = self.objections.iter().map(|(code, o)| (*code, o.what.clone())).collect();
             for (code, what) in standing {
                 self.told = true;
-                self.tell(code, format!("{what}: the kernel forwards everything"));
+                self.tell(code, format!("{what}: {}", self.without));
             }
         }
     }
@@ -152,8 +158,8 @@ impl Account {
         let silent = self.vouchers.iter().filter(|v| v.until_ns() <= now_ns);
         let names: Vec<String> = silent.map(|v| v.name.clone()).collect();
         let text = match names.as_slice() {
-            [] => "this router stood still: the kernel forwarded everything".to_owned(),
-            names => format!("nothing was heard of {}: the kernel forwards everything", names.join(", ")),
+            [] => format!("this router stood still: {}", self.without),
+            names => format!("nothing was heard of {}: {}", names.join(", "), self.without),
         };
         self.tell(SILENT, text);
     }
@@ -189,7 +195,7 @@ mod tests {
     /// An account with two vouchers that have spoken at `now_ns`, and their words.
     fn standing(now_ns: u64) -> (Account, [Arc<AtomicU64>; 2]) {
         let words = [0; 2].map(|_| Arc::new(AtomicU64::new(now_ns)));
-        let mut account = Account::new(now_ns);
+        let mut account = Account::new(now_ns, LEFT_TO_KERNEL);
         account.add(voucher("worker 0", &words[0]));
         account.add(voucher("the follower", &words[1]));
         assert_eq!(account.settle(now_ns), Some(now_ns + TERM_NS));
@@ -203,7 +209,7 @@ mod tests {
 
     #[test]
     fn without_vouchers_there_is_no_right() {
-        assert_eq!(Account::new(5).settle(5), None);
+        assert_eq!(Account::new(5, LEFT_TO_KERNEL).settle(5), None);
     }
 
     #[test]
@@ -265,7 +271,9 @@ mod tests {
         assert_eq!(codes(&mut account), [SILENT]);
         words.iter().for_each(|word| word.store(late + 1, Ordering::Relaxed));
         assert_eq!(account.settle(late + 2), Some(late + 1 + TERM_NS));
-        assert_eq!(codes(&mut account), [FORWARDING]);
+        let again = account.take_news();
+        let since_it_ran_out = format!("forwarding again, after {:.1} s", (TERM_NS * 2) as f64 / 1e9);
+        assert_eq!((again[0].code, again[0].text.as_str()), (FORWARDING, since_it_ran_out.as_str()));
         // Also if somebody has something to object first.
         words.iter().for_each(|word| word.store(late * 2 - 1, Ordering::Relaxed));
         account.object("looking", "rules are read".to_owned(), true);

@@ -13,6 +13,7 @@
 
 mod account;
 
+pub use account::LEFT_TO_KERNEL;
 use account::{Account, News};
 use causeway_netio::front::{Front, monotonic_ns};
 use std::io;
@@ -77,13 +78,13 @@ struct Shared {
 }
 
 impl Lease {
-    /// Begins to keep the right to forward behind `front`. It is not had before somebody vouches.
+    /// Begins to keep the right to forward behind `front`. It is not had before somebody vouches; `without` says what comes of that.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn keep(front: Arc<Front>) -> io::Result<Lease> {
+    pub fn keep(front: Arc<Front>, without: &'static str) -> io::Result<Lease> {
         front.lease().revoke();
-        let account = Mutex::new(Account::new(monotonic_ns()));
+        let account = Mutex::new(Account::new(monotonic_ns(), without));
         let shared = Arc::new(Shared { front, account, stop: AtomicBool::new(false) });
         let keeper = shared.clone();
         let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(move || {
@@ -193,7 +194,7 @@ mod tests {
             });
             assert!(reached, "the right does not become {want}");
         };
-        let lease = Lease::keep(front.clone()).expect("a thread");
+        let lease = Lease::keep(front.clone(), LEFT_TO_KERNEL).expect("a thread");
         assert!(!stands());
         let spoken = word.clone();
         let word_ns = Arc::new(move || spoken.load(Ordering::Acquire));

@@ -366,7 +366,7 @@ mod tests {
             Err(e) => panic!("{e}"),
         };
         let notes = Arc::new(Notes { front: front.clone(), stood: Mutex::default() });
-        let lease = Lease::keep(front).expect("a thread");
+        let lease = Lease::keep(front, crate::lease::LEFT_TO_KERNEL).expect("a thread");
         let word_ns = Arc::new(monotonic_ns);
         lease.require(Voucher { name: "a test".to_owned(), word_ns, term: Duration::from_secs(3) });
         until("the right is had", || notes.stands());

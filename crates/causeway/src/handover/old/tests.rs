@@ -3,7 +3,7 @@
 use super::*;
 use crate::cli::up_args;
 use crate::control::{Ask, Question};
-use crate::lease::{Lease, State};
+use crate::lease::{LEFT_TO_KERNEL, Lease, State};
 use crate::load::{self, Source, Style};
 use causeway_engine::handler::HandlerError;
 use causeway_engine::{Cx, Element, Error, Library, Options, Router, Spec};
@@ -71,7 +71,7 @@ struct Stage {
 impl Stage {
     fn new() -> Stage {
         let front = Arc::new(Front::new(Take::NOTHING).unwrap());
-        let lease = Lease::keep(front.clone()).unwrap();
+        let lease = Lease::keep(front.clone(), LEFT_TO_KERNEL).unwrap();
         let port = afxdp::open("r0", &afxdp::Options::default(), &front).unwrap();
         let ports = vec![("r0".to_owned(), port.ifindex)];
         let library = Library::new([&SLOW]);
