@@ -39,8 +39,10 @@ pub struct Account {
     until_ns: u64,
     /// When the words were looked at last.
     settled_ns: u64,
-    /// When the right was lost; none while it stands.
+    /// When it was seen that the right is lost; none while it stands.
     lost_ns: Option<u64>,
+    /// Since when it was lost then.
+    since_ns: u64,
     /// Words from before this time do not count: somebody has been silent since, and may have been confused.
     anew_ns: u64,
     /// Whether somebody was told that it is lost.
@@ -60,6 +62,7 @@ impl Account {
             until_ns: 0,
             settled_ns: now_ns,
             lost_ns: Some(now_ns),
+            since_ns: now_ns,
             anew_ns: 0,
             told: false,
             begun: false,
@@ -109,8 +112,8 @@ impl Account {
             return None;
         }
         self.begun = true;
-        if let Some(lost_ns) = self.lost_ns.take() {
-            self.tell_regained(now_ns - lost_ns);
+        if self.lost_ns.take().is_some() {
+            self.tell_regained(now_ns.saturating_sub(self.since_ns));
         }
         self.until_ns = deadline_ns;
         Some(deadline_ns)
@@ -140,7 +143,10 @@ impl Account {
     }
 
     fn lose(&mut self, since_ns: u64, now_ns: u64) {
-        let lost_ns = *self.lost_ns.get_or_insert(since_ns);
+        if self.lost_ns.is_none() {
+            self.since_ns = since_ns;
+        }
+        let lost_ns = *self.lost_ns.get_or_insert(now_ns);
         if !self.told && now_ns.saturating_sub(lost_ns) >= PATIENCE_NS {
             let standing: Vec<_> = self.objections.iter().map(|(code, o)| (*code, o.what.clone())).collect();
             for (code, what) in standing {
