@@ -46,6 +46,27 @@ fn a_port_is_deleted_and_made_anew() {
 }
 
 #[test]
+fn without_any_port_a_written_graph_gives_way_and_counts_stay() {
+    let Some(net) = Net::new() else { return };
+    let (up, log) = start(&net);
+    let graph = up.read("config");
+    up.write("hotconfig", &format!("{graph} Idle -> Discard;")).expect("a graph of one's own");
+    assert!(net.ping("-c 20 10.77.2.2").0);
+    let before = up.number("forward.count");
+    for port in ["ra", "rb"] {
+        net.ip("r", &format!("link del {port}"));
+        log.wait(0, "port-detached", &format!("{port}: not attached any more"));
+    }
+    assert_eq!(log.count("graph-replaced", "gives way to the router's own"), 1, "once");
+    for (n, host) in [(1, "a"), (2, "b")] {
+        net.link(host, n);
+        log.wait(0, "port-attached", &format!("r{host}: attached again"));
+    }
+    net.meet(&up, false);
+    assert!(before >= 20 && up.number("forward.count") > before);
+}
+
+#[test]
 fn a_port_that_is_deleted_and_made_anew_at_once_is_another_one() {
     let Some(net) = Net::new() else { return };
     let (up, log) = start(&net);
