@@ -57,6 +57,9 @@ impl Error {
             Some(libc::ENODEV | libc::ENXIO) => {
                 (ErrorKind::NoInterface, Some("`ip link` lists the interfaces"))
             }
+            Some(libc::EMFILE | libc::ENFILE) => {
+                (ErrorKind::System, Some("raise the limit of open files, as by `ulimit -n 1024`"))
+            }
             Some(libc::EBUSY | libc::EEXIST) => (ErrorKind::Busy, None),
             Some(libc::ENOMEM) => (
                 ErrorKind::System,

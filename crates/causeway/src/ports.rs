@@ -193,6 +193,11 @@ impl Survey {
         let attach = asked.unwrap_or_else(|| suited(&interface));
         let Interface { index, queues, driver, mtu, .. } = interface;
         let link = self.link(index);
+        // Routes and findings know interfaces by their first names.
+        if let Some(other) = link.map(|i| &i.link.name).filter(|first| *first != name) {
+            let what = format!("this is another name of {other}");
+            return Err(Obstacle::new("port-missing", name, what, format!("call it {other} here, too")));
+        }
         if link.is_some_and(|i| i.link.loopback || (attach == Attach::Xdp && !i.link.ethernet)) {
             return Err(obstacle("port-kind", "no Ethernet interface", LEAVE_OUT));
         }
@@ -344,6 +349,7 @@ mod tests {
             started: 0,
             netns: String::new(),
             cookie: None,
+            pidns: None,
             socket: "s".into(),
             counters: "c".into(),
             xdp,
@@ -368,6 +374,15 @@ mod tests {
         assert_eq!(what(&[]), "a router of Causeway is attached already");
         assert_eq!(what(&[router("a")]), "a router of Causeway is attached already: 'a' (process 7)");
         assert!(what(&[router("a"), router("b")]).ends_with("'a' (process 7) or 'b' (process 7)"));
+    }
+
+    #[test]
+    fn an_interface_is_called_by_its_first_name() {
+        let router = Router { attach: None, in_driver: false, frame_bytes: 2048 };
+        let mut survey = Survey::new(router).expect("netlink needs no privilege");
+        survey.known.iter_mut().for_each(|known| known.link.name = "first".to_owned());
+        let said = survey.port("lo").map_err(|o| (o.code, o.what)).map(|_| ());
+        assert_eq!(said, Err(("port-missing", "this is another name of first".to_owned())));
     }
 
     #[test]

@@ -130,6 +130,7 @@ mod tests {
             started: 0,
             netns,
             cookie: None,
+            pidns: None,
             socket,
             counters,
             xdp: None,

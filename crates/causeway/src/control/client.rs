@@ -184,6 +184,7 @@ mod tests {
             started: 1,
             netns,
             cookie: None,
+            pidns: None,
             socket,
             counters,
             xdp: None,

@@ -11,6 +11,7 @@
 //! | `started` | when that process started, in clock ticks since the machine did: field 22 of `/proc/PID/stat`. With `pid` it names the process for good |
 //! | `netns` | its network namespace, as the link `/proc/PID/ns/net` says |
 //! | `cookie` | that namespace's cookie, which no later one has; missing in records of the first versions |
+//! | `pidns` | its namespace of processes, as the link `/proc/PID/ns/pid` says, in which `pid` is its number; missing in records of earlier versions |
 //! | `socket` | path of the control socket |
 //! | `counters` | path of the shared counters |
 //! | `xdp` | number of the BPF program that it attaches to ports at XDP; missing if it forwards nothing |
@@ -54,6 +55,8 @@ pub struct Record {
     pub netns: String,
     /// That namespace's cookie; what an earlier version has recorded is without.
     pub cookie: Option<u64>,
+    /// Its namespace of processes; what an earlier version has recorded is without.
+    pub pidns: Option<String>,
     /// Its control socket.
     pub socket: PathBuf,
     /// Its shared counters.
@@ -130,6 +133,7 @@ impl Record {
             started: started(pid).ok_or(io::ErrorKind::NotFound)?,
             netns: own_netns()?,
             cookie: netns_cookie().ok(),
+            pidns: own_pidns(),
             socket: std::path::absolute(socket.unwrap_or(&file("sock")))?,
             counters: file("counters"),
             xdp: None,
@@ -150,6 +154,7 @@ impl Record {
             started: number("started")?,
             netns: text("netns")?,
             cookie: number("cookie"),
+            pidns: text("pidns"),
             socket: text("socket")?.into(),
             counters: text("counters")?.into(),
             xdp: program("xdp"),
@@ -166,6 +171,7 @@ impl Record {
             "started": self.started,
             "netns": self.netns,
             "cookie": self.cookie,
+            "pidns": self.pidns,
             "socket": self.socket.to_string_lossy(),
             "counters": self.counters.to_string_lossy(),
             "xdp": self.xdp,
@@ -187,7 +193,11 @@ impl Record {
 
     /// Whether the router still runs.
     pub fn is_alive(&self) -> bool {
-        started(self.pid) == Some(self.started)
+        // From another namespace, as a container's, its process cannot be seen, and the number may be another's.
+        match (&self.pidns, own_pidns()) {
+            (Some(its), Some(own)) if *its != own => socket::is_heard(&self.socket),
+            _ => started(self.pid) == Some(self.started),
+        }
     }
 
     /// Removes the files that the router left behind in the folder `dir`.
@@ -240,6 +250,11 @@ pub fn own_netns() -> io::Result<String> {
     Ok(fs::read_link("/proc/self/ns/net")?.to_string_lossy().into_owned())
 }
 
+/// The namespace of processes of this one.
+fn own_pidns() -> Option<String> {
+    Some(fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned())
+}
+
 /// Where the router of this name in the folder `dir` is asked by one that is to take its place.
 pub fn upgrade_socket(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.upgrade"))
@@ -289,7 +304,9 @@ pub(super) mod tests {
         let offloads = [("eth0".to_owned(), "lro".to_owned(), None)].into();
         record.undo.offloads = offloads;
         assert_eq!(earlier, record, "an earlier version recorded no index");
-        let first = Record::from_json(&text.replace("\"cookie\"", "\"other\"")).unwrap();
+        let first = text.replace("\"cookie\"", "\"other\"").replace("\"pidns\"", "\"others\"");
+        let first = Record::from_json(&first).unwrap();
+        assert!(first.pidns.is_none() && first.is_alive());
         assert_eq!(
             (first.cookie, first.whereabouts()),
             (None, Whereabouts::Here),
@@ -387,6 +404,20 @@ pub(super) mod tests {
         drop(listener);
         record.remove_files(&dir);
         assert!(!dir.join("a.sock").exists());
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn in_another_namespace_of_processes_a_router_is_alive_while_its_socket_is_heard() {
+        let (top, dir) = folder("pidns");
+        let socket = dir.join("a.sock");
+        let own = Record::own(&dir, "a", Some(&socket)).unwrap();
+        let record = Record { pidns: Some("pid:[0]".to_owned()), ..own };
+        assert!(!record.is_alive(), "there is none, whoever has that number here");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(record.is_alive());
+        drop(listener);
+        assert!(!record.is_alive(), "only the file is there");
         fs::remove_dir_all(top).unwrap();
     }
 

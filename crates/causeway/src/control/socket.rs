@@ -145,6 +145,12 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
+/// Whether somebody listens on the socket at `path`, or may: who cannot be asked is not known to be gone.
+pub fn is_heard(path: &Path) -> bool {
+    let gone = |e: io::Error| matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound);
+    !UnixStream::connect(path).is_err_and(gone)
+}
+
 /// Removes the socket at `path`.
 ///
 /// # Errors
