@@ -3,8 +3,9 @@
 //! This is for virtual interfaces, where packets are longer than a wire's and have no checksums yet: the program works on the
 //! stack's own packets and harms neither ([`crate::front::Place`]). Where ports bring luggage
 //! ([`Front::brings_luggage`]) all that the program does not forward comes by a TAP of the port's own
-//! ([`crate::parcel`]), whose device has the kernel cut super-packets and finish checksums. Elsewhere nothing is received. What is to
-//! leave by such a port is sent by a packet socket.
+//! ([`crate::parcel`]), whose device has the kernel cut super-packets and finish checksums. If that is set down it is set up again, and
+//! without it the port is as if its own device were gone. Elsewhere nothing is received. What is to leave by such a port is sent by
+//! a packet socket.
 
 use crate::attachment::{Attachment, Followed, Held, Link};
 use crate::completion::Completion;
@@ -60,7 +61,7 @@ pub fn open(name: &str, queues: usize, promiscuous: bool, front: &Arc<Front>) ->
     let parts = Parts {
         claim,
         promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
-        above: Some(DeviceCounters::new(&tap)),
+        above: Some(tap),
         halves: halves.into_iter().map(Some).collect(),
         mode: "tcx: in the stack, and from there by a TAP",
     };
@@ -74,8 +75,8 @@ pub fn open(name: &str, queues: usize, promiscuous: bool, front: &Arc<Front>) ->
 struct Parts {
     claim: crate::front::Claim,
     promiscuous: Option<PromiscuousGuard>,
-    /// The counters of the device that packets come by.
-    above: Option<DeviceCounters>,
+    /// The device that packets come by.
+    above: Option<Interface>,
     /// For each queue what receives, if anything does.
     halves: Vec<Option<Box<dyn Rx>>>,
     mode: &'static str,
@@ -88,7 +89,8 @@ fn attach(interface: Interface, parts: Parts) -> Result<Port> {
     let offloads = OffloadGuard::turn_off(&interface, &[])?;
     let held = Held { _link: link, claim, _promiscuous: promiscuous };
     let attachment = Attachment::new(held, offloads, DeviceCounters::new(&interface));
-    let above = Arc::new(above);
+    let needs = above.as_ref().map(|above| above.index);
+    let above = Arc::new(above.as_ref().map(DeviceCounters::new));
     let queue = |(number, half)| -> Result<Queue> {
         let tx = Box::new(Sender { tx: afpacket::sender(&interface)?, attachment: attachment.clone() });
         let above = (number == 0).then(|| above.clone());
@@ -97,7 +99,7 @@ fn attach(interface: Interface, parts: Parts) -> Result<Port> {
     let queues = halves.into_iter().enumerate().map(queue).collect::<Result<Vec<_>>>()?;
     let weak = Arc::downgrade(&attachment);
     let followed = |link| -> Box<dyn Events> { Box::new(Followed { link, attachment: weak }) };
-    let events = LinkEvents::open(&interface).map(followed);
+    let events = LinkEvents::open_with(&interface, needs).map(followed);
     let mode = format!("{mode}{}", interface.down_note());
     let capabilities =
         Capabilities { tx_timestamps: None, queues: queues.len() as u32, ..Capabilities::default() };
@@ -105,12 +107,21 @@ fn attach(interface: Interface, parts: Parts) -> Result<Port> {
     Ok(Port { name, mac, mtu, ifindex: index, mode, generic: false, capabilities, events, queues })
 }
 
-/// The receiving half, which may have nothing to receive. The program goes before what receives from it.
+/// The receiving half, which may have nothing to receive.
 struct Receiving {
     attachment: Arc<Attachment>,
     half: Option<Box<dyn Rx>>,
     /// For the queue that tells what is counted for all together.
     above: Option<Arc<Option<DeviceCounters>>>,
+}
+
+impl Drop for Receiving {
+    /// What receives goes behind the program, which would have nobody to send to, even if others still transmit.
+    fn drop(&mut self) {
+        if self.half.is_some() {
+            self.attachment.let_go();
+        }
+    }
 }
 
 impl Receiver for Receiving {
@@ -187,7 +198,9 @@ impl Tx for Sender {
 mod tests {
     use super::*;
     use crate::front::{Place, Take};
+    use crate::port::Event;
     use crate::testnet::{self, Raw, ip, udp_frame};
+    use std::time::Duration;
 
     /// A port at `r0`, whose peer is `g0`.
     fn port() -> Port {
@@ -208,7 +221,7 @@ mod tests {
             if found.len() >= wanted.len() {
                 break;
             }
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
         found
     }
@@ -266,24 +279,151 @@ mod tests {
         });
     }
 
+    /// Receives until all numbers are these.
+    fn receive_until(port: &mut Port, numbers: &[(&str, u64)]) {
+        for _ in 0..2_000 {
+            port.queues[0].rx.poll(&mut Batch::new(), 8);
+            if numbers.iter().all(|&(name, n)| number(port, name) == n) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("{:?}", port.queues[0].rx.statistics().list());
+    }
+
+    /// The port's interface, and the host's at its other end, have this MTU from now on, which is more than was allowed.
+    fn lengthen(mtu: u32) {
+        for name in ["g0", "r0"] {
+            ip(&format!("ip link set {name} mtu {mtu}"));
+        }
+    }
+
     /// What does not fit a frame of the pool is lost, and what others write to the TAP is nobody's.
     #[test]
     fn what_cannot_come_is_counted() {
         testnet::run(&[("g0", "r0")], || {
             let mut port = port();
-            for name in ["g0", "r0"] {
-                ip(&format!("ip link set {name} mtu 4000"));
-            }
+            lengthen(4_000);
             Raw::open("g0").send(&udp_frame(port.mac, 1, 3_000));
             Raw::open("above0").send(&udp_frame(port.mac, 1, 60));
-            for _ in 0..2_000 {
-                port.queues[0].rx.poll(&mut Batch::new(), 8);
-                if number(&port, "rx_drop_too_long") == 1 && number(&port, "rx_error") == 1 {
-                    return;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            panic!("{:?}", port.queues[0].rx.statistics().list());
+            receive_until(&mut port, &[("rx_drop_too_long", 1), ("rx_error", 1)]);
+        });
+    }
+
+    #[test]
+    fn segments_that_cannot_come_are_counted_each() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            let mut frame = udp_frame(port.mac, 1, 54 + 7_000);
+            (frame[23], frame[46]) = (6, 5 << 4);
+            Raw::open("g0").send_super(&frame, 3_000);
+            // Two are too long.
+            receive_until(&mut port, &[("rx_drop_too_long", 2), ("rx_packets", 1), ("tcx_taken", 1)]);
+        });
+    }
+
+    /// The kernel puts nothing in front of so long a packet that it is not to cut.
+    #[test]
+    fn what_cannot_be_taken_is_not_the_kernels() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            lengthen(30_000);
+            let before = ip("nstat -asz IpInReceives");
+            Raw::open("g0").send(&udp_frame(port.mac, 1, 20_000));
+            receive_until(&mut port, &[("tcx_drop_no_room", 1), ("tcx_taken", 0)]);
+            let received = ip("nstat -asz IpInReceives");
+            assert_eq!(received, before);
+        });
+    }
+
+    #[test]
+    fn what_lies_behind_many_foreign_packets_is_not_forgotten() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            let (others, frame) = (Raw::open("above0"), udp_frame(port.mac, 1, 60));
+            (0..150).for_each(|_| others.send(&frame));
+            let mut batch = Batch::new();
+            assert!(port.queues[0].rx.poll(&mut batch, 8) && batch.is_empty(), "there may be more");
+            assert_eq!(port.queues[0].rx.waiting(), 1, "who is about to wait learns of it");
+            Raw::open("g0").send(&frame);
+            assert_eq!(received(&mut port, &[frame]).len(), 1);
+            assert_eq!(number(&port, "rx_error"), 150);
+        });
+    }
+
+    #[test]
+    fn another_router_is_kept_out() {
+        testnet::run(&[("g0", "r0")], || {
+            let _port = port();
+            let front = Arc::new(Front::with_luggage(Take::TRANSIT).expect("a front"));
+            let refused = open("r0", 1, false, &front).expect_err("it is in use");
+            assert!(refused.kind() == ErrorKind::Busy && refused.to_string().contains("another router"));
+        });
+    }
+
+    fn programs_at_r0() -> usize {
+        tcx_programs(Interface::open("r0").expect("r0").index, TcxSide::Ingress).expect("a list").len()
+    }
+
+    /// Else packets would come to a TAP that is not there any more.
+    #[test]
+    fn when_nobody_receives_any_more_the_kernel_has_the_packets() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            assert_eq!(programs_at_r0(), 1);
+            let Queue { rx, tx } = port.queues.remove(0);
+            let counted = rx.statistics();
+            drop(rx);
+            assert_eq!(programs_at_r0(), 0, "though it still transmits");
+            assert!(counted.list().iter().any(|(name, _)| *name == "tcx_taken"));
+            drop(tx);
+        });
+    }
+
+    /// What happens until there is a lull.
+    fn events(port: &mut Port) -> Vec<Event> {
+        let of = port.events.as_mut().expect("events");
+        let (mut events, mut idle) = (Vec::new(), 0);
+        // Messages about other devices are none.
+        while idle < 5 {
+            let event = of.next(Duration::from_millis(100));
+            idle = if event.is_some() { 0 } else { idle + 1 };
+            events.extend(event);
+        }
+        events
+    }
+
+    #[test]
+    fn the_way_up_is_set_up_again_when_it_was_set_down() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            events(&mut port);
+            let (guest, frame) = (Raw::open("g0"), udp_frame(port.mac, 1, 60));
+            ip("ip link set above0 down");
+            (0..5).for_each(|_| guest.send(&frame));
+            receive_until(&mut port, &[("rx_drop_ring_full", 5)]);
+            assert_eq!(events(&mut port), [Event::WayUpRestored]);
+            assert!(Interface::open("above0").expect("above0").up);
+            guest.send(&frame);
+            assert_eq!(received(&mut port, &[frame]).len(), 1);
+        });
+    }
+
+    #[test]
+    fn without_the_way_up_the_port_is_gone() {
+        testnet::run(&[("g0", "r0")], || {
+            let mut port = port();
+            events(&mut port);
+            ip("ip link set above0 name other");
+            assert_eq!((events(&mut port), programs_at_r0()), (vec![], 1), "it is the same one");
+            ip("ip link del other");
+            assert_eq!(
+                (events(&mut port), programs_at_r0()),
+                (vec![Event::WayUpGone, Event::Gone, Event::Back], 0)
+            );
+            let again = self::port();
+            assert_eq!(programs_at_r0(), 1, "it can be opened anew");
+            drop((port, again));
         });
     }
 
