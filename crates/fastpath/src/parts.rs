@@ -10,8 +10,11 @@
 //! makes their headers: so a comparison of lengths with one another has one answer for all. So has one with a number that the
 //! longest part does not exceed; where it does, packets go up as well.
 
+mod known;
+
 use crate::state::{Header, Ip, Mark, State};
 use causeway_engine::ir::{Alu, At, Base, Block, Code, End, Field, Op, Program, REGISTERS, Reg, Test, Value};
+use known::Known::{self, Differs, Length, Number, Same, Sum};
 use std::collections::BTreeMap;
 
 /// Bytes of an Ethernet header, where the header of IP begins.
@@ -78,67 +81,6 @@ impl Ip {
                 13 => 0x89,
                 _ => 0xff,
             },
-        }
-    }
-}
-
-/// What is known of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
-    Number(u64),
-    /// The same of all parts.
-    Same,
-    /// The length of the frame, less so much.
-    Length(i64),
-    /// The checksum of the header of IPv4, or what is right in its place for what was written.
-    Sum,
-    /// These bits differ.
-    Differs(u64),
-}
-
-use Known::{Differs, Length, Number, Same, Sum};
-
-impl Known {
-    fn is_same(self) -> bool {
-        matches!(self, Number(_) | Same)
-    }
-
-    fn or(self, other: Known) -> Known {
-        match (self, other) {
-            _ if self == other => self,
-            _ if self.is_same() && other.is_same() => Same,
-            _ => Differs(u64::MAX),
-        }
-    }
-
-    fn compute(how: Alu, a: Known, b: Known) -> Known {
-        match (how, a, b) {
-            (_, Number(a), Number(b)) => Number(how.of(a, b)),
-            (Alu::Add, Length(less), Number(n)) | (Alu::Add, Number(n), Length(less)) => {
-                Length(less.wrapping_sub(n as i64))
-            }
-            (Alu::Sub, Length(less), Number(n)) => Length(less.wrapping_add(n as i64)),
-            (Alu::Xor, Sum, Number(0xffff)) => Sum,
-            (Alu::OnesAdd, Sum, other) | (Alu::OnesAdd, other, Sum) if other.is_same() => Sum,
-            (Alu::And, Differs(bits), Number(n)) | (Alu::And, Number(n), Differs(bits)) => {
-                if bits & n == 0 {
-                    Same
-                } else {
-                    Differs(bits & n)
-                }
-            }
-            (Alu::Shr | Alu::Shl, Differs(bits), Number(_)) => Known::compute(how, Number(bits), b).bits(),
-            _ if a.is_same() && b.is_same() => Same,
-            _ => Differs(u64::MAX),
-        }
-    }
-
-    /// Bits that differ, of a number that says which.
-    fn bits(self) -> Known {
-        match self {
-            Number(0) => Same,
-            Number(bits) => Differs(bits),
-            other => other,
         }
     }
 }
