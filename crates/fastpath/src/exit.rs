@@ -82,10 +82,10 @@ pub enum Exit {
     Up(Place),
     /// To the kernel, which says that it would not forward it as the table does ([`crate::Routes::check`]).
     Doubted,
-    /// It was to go out, and is no frame: too short, or the kernel would not cut it. Or it was to go up, was written to, and
-    /// has no room for what goes up with it. Dropped.
+    /// It was to go out, and is no frame: too short, or the kernel would not cut it. Or it was to go up and has no room for what
+    /// goes up with it, and is not as it came, or at tcx the graph's alone. Dropped.
     Refused,
-    /// It was to go up as it came, and has no room for what goes up with it. The kernel's.
+    /// At XDP, it was to go up as it came, and has no room for what goes up with it. The kernel's.
     NoRoom,
 }
 
@@ -265,7 +265,8 @@ impl Leaving<'_> {
     }
 
     /// The packet as it is goes out, and is counted then by `count`, which may destroy R0 to R2. Where its interface cannot be
-    /// redirected to, it goes on at `astray` as what [`as_it_goes_out`] says.
+    /// redirected to, or the stack does not cut it because a checksum is unfinished behind its end, it goes on at `astray` as what
+    /// [`as_it_goes_out`] says.
     pub fn emit(
         &mut self,
         state: &State,
@@ -276,6 +277,7 @@ impl Leaving<'_> {
         let refused = self.refused;
         if state.cut {
             let whole = self.asm.label();
+            let refused = astray.filter(|_| self.hook.is_tcx()).unwrap_or(refused);
             self.asm.load_slot(Size::D, Reg::R2, self.frame.end, 0);
             self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
             if self.hook.is_tcx() {
@@ -326,7 +328,8 @@ impl Leaving<'_> {
         if self.hook == Hook::Tcx(Above::Kernel) {
             return self.act(action, passed);
         }
-        let refused = if state.touched { self.refused } else { self.without_room };
+        let is_kernels = !state.touched && !self.hook.is_tcx();
+        let refused = if is_kernels { self.without_room } else { self.refused };
         let len = luggage.len() as i32;
         self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
         match self.hook {

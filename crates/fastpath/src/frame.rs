@@ -214,6 +214,14 @@ pub(crate) fn of_parts(asm: &mut Asm, frame: &Frame, less: Option<i64>) {
     asm.alu(Alu::Add, Reg::R0, Reg::R1);
 }
 
+/// R1 becomes how many bytes the longest part of a super-packet has, with its headers. Destroys R2.
+pub(crate) fn longest_part(asm: &mut Asm, frame: &Frame) {
+    asm.load_slot(Size::D, Reg::R1, frame.context, 0);
+    asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::GSO_SIZE);
+    asm.load_slot(Size::D, Reg::R2, frame.headers, 0);
+    asm.alu(Alu::Add, Reg::R1, Reg::R2);
+}
+
 fn enter(asm: &mut Asm, frame: &Frame, needs: &Needs) {
     for eight in needs.eights() {
         asm.store_slot(Size::D, frame.annotations, eight, 0);

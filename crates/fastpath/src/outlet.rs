@@ -1,6 +1,7 @@
 //! Where packets of the stack go out that leave by a port.
 
 use crate::exit::Leaving;
+use crate::frame::longest_part;
 use crate::state::State;
 use crate::table::CANDIDATE;
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action, sk_buff};
@@ -46,12 +47,10 @@ impl Leaving<'_> {
         self.asm.alu(Alu::Add, Reg::R2, i32::from(CANDIDATE));
         self.asm.call(Helper::MapLookup);
         self.asm.jump_if(Cond::Eq, Reg::R0, 0, astray);
-        self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
         if state.parts.is_some() {
-            self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::GSO_SIZE);
-            self.asm.load_slot(Size::D, Reg::R2, self.frame.headers, 0);
-            self.asm.alu(Alu::Add, Reg::R1, Reg::R2);
+            longest_part(self.asm, self.frame);
         } else {
+            self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
             self.asm.load(Size::W, Reg::R1, Reg::R1, sk_buff::LEN);
         }
         self.asm.load(Size::W, Reg::R2, Reg::R0, 4);

@@ -7,10 +7,14 @@
 //!
 //! What leads here has found that the header of IPv4 has no options and a sum that is right, that lengths are as long as the
 //! packet is, and that the transport header is behind it ([`crate::frame::sift`]). Parts are as that says, for the kernel
-//! makes their headers: so a comparison of lengths with one another has one answer for all.
+//! makes their headers: so a comparison of lengths with one another has one answer for all. So has one with a number that the
+//! longest part does not exceed; where it does, packets go up as well.
+
+mod known;
 
 use crate::state::{Header, Ip, Mark, State};
-use causeway_engine::ir::{Alu, At, Base, Code, End, Field, Op, REGISTERS, Reg, Test, Value};
+use causeway_engine::ir::{Alu, At, Base, Block, Code, End, Field, Op, Program, REGISTERS, Reg, Test, Value};
+use known::Known::{self, Differs, Length, Number, Same, Sum};
 use std::collections::BTreeMap;
 
 /// Bytes of an Ethernet header, where the header of IP begins.
@@ -25,8 +29,12 @@ const WRITES: &str = "it writes what differs among the parts of a super-packet";
 /// A program for super-packets.
 pub(crate) struct Whole {
     pub blocks: Vec<Code>,
+    /// Where it begins.
+    pub first: Block,
     /// By block and place, how much less than the frame's length is added by what counts lengths.
     pub lengths: BTreeMap<(usize, usize), i64>,
+    /// By block, how many bytes the longest part has at most if what is behind its end is for all parts; else they go up.
+    pub longest: BTreeMap<usize, i32>,
 }
 
 impl Ip {
@@ -77,67 +85,6 @@ impl Ip {
     }
 }
 
-/// What is known of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
-    Number(u64),
-    /// The same of all parts.
-    Same,
-    /// The length of the frame, less so much.
-    Length(i64),
-    /// The checksum of the header of IPv4, or what is right in its place for what was written.
-    Sum,
-    /// These bits differ.
-    Differs(u64),
-}
-
-use Known::{Differs, Length, Number, Same, Sum};
-
-impl Known {
-    fn is_same(self) -> bool {
-        matches!(self, Number(_) | Same)
-    }
-
-    fn or(self, other: Known) -> Known {
-        match (self, other) {
-            _ if self == other => self,
-            _ if self.is_same() && other.is_same() => Same,
-            _ => Differs(u64::MAX),
-        }
-    }
-
-    fn compute(how: Alu, a: Known, b: Known) -> Known {
-        match (how, a, b) {
-            (_, Number(a), Number(b)) => Number(how.of(a, b)),
-            (Alu::Add, Length(less), Number(n)) | (Alu::Add, Number(n), Length(less)) => {
-                Length(less.wrapping_sub(n as i64))
-            }
-            (Alu::Sub, Length(less), Number(n)) => Length(less.wrapping_add(n as i64)),
-            (Alu::Xor, Sum, Number(0xffff)) => Sum,
-            (Alu::OnesAdd, Sum, other) | (Alu::OnesAdd, other, Sum) if other.is_same() => Sum,
-            (Alu::And, Differs(bits), Number(n)) | (Alu::And, Number(n), Differs(bits)) => {
-                if bits & n == 0 {
-                    Same
-                } else {
-                    Differs(bits & n)
-                }
-            }
-            (Alu::Shr | Alu::Shl, Differs(bits), Number(_)) => Known::compute(how, Number(bits), b).bits(),
-            _ if a.is_same() && b.is_same() => Same,
-            _ => Differs(u64::MAX),
-        }
-    }
-
-    /// Bits that differ, of a number that says which.
-    fn bits(self) -> Known {
-        match self {
-            Number(0) => Same,
-            Number(bits) => Differs(bits),
-            other => other,
-        }
-    }
-}
-
 /// What is known at a place of a program.
 #[derive(Clone, Copy)]
 struct Facts {
@@ -149,9 +96,15 @@ struct Facts {
     owes_sum: bool,
 }
 
-/// What a program is for super-packets in a state, or why they must go up.
-pub(crate) fn read(blocks: &[Code], ip: Ip, state: &State) -> Result<Whole, &'static str> {
-    let first = Facts {
+/// What a program is for super-packets in a state, or why they must go up. A diagram may look at what differs before it knows
+/// whether that matters, which its list does not.
+pub(crate) fn read(program: &Program, ip: Ip, state: &State) -> Result<Whole, &'static str> {
+    let begin = |first| read_from(program.blocks(), first, ip, state);
+    begin(0).or_else(|why| program.list().map_or(Err(why), begin))
+}
+
+fn read_from(blocks: &[Code], first: Block, ip: Ip, state: &State) -> Result<Whole, &'static str> {
+    let facts = Facts {
         ip,
         data: state.data,
         marks: state.marks,
@@ -159,10 +112,11 @@ pub(crate) fn read(blocks: &[Code], ip: Ip, state: &State) -> Result<Whole, &'st
         owes_sum: false,
     };
     let mut places = vec![None; blocks.len()];
-    if let Some(place) = places.first_mut() {
-        *place = Some(first);
+    if let Some(place) = places.get_mut(first) {
+        *place = Some(facts);
     }
-    let mut whole = Whole { blocks: Vec::with_capacity(blocks.len()), lengths: BTreeMap::new() };
+    let (written, lengths, longest) = (Vec::with_capacity(blocks.len()), BTreeMap::new(), BTreeMap::new());
+    let mut whole = Whole { blocks: written, first, lengths, longest };
     for (number, code) in blocks.iter().enumerate() {
         let Some(mut facts) = places[number] else {
             // Nothing leads there any more.
@@ -178,6 +132,7 @@ pub(crate) fn read(blocks: &[Code], ip: Ip, state: &State) -> Result<Whole, &'st
             }
             ops.extend(facts.op(op)?);
         }
+        whole.longest.extend(facts.longest(code.end).map(|longest| (number, longest)));
         let (end, next) = facts.end(code.end)?;
         for to in next.into_iter().flatten() {
             places[to] = Some(match places[to] {
@@ -357,17 +312,31 @@ impl Facts {
         Ok(())
     }
 
+    /// Bytes of the shortest part: it has some payload.
+    fn least(&self) -> i64 {
+        i64::from(self.ip.headers()) + 1
+    }
+
+    /// If the end of a block asks whether the packet is longer than some number, how long the longest part may be for none to be.
+    fn longest(&self, end: End) -> Option<i32> {
+        let End::If(Test::Above(a, b), ..) = end else { return None };
+        let (Length(less), Number(n)) = (self.value(a), self.value(b)) else { return None };
+        // Numbers are compared without a sign.
+        (i64::from(i32::MIN)..=self.least()).contains(&less).then_some(())?;
+        let longest = i64::try_from(n).ok()?.saturating_add(less).min(i32::MAX.into());
+        (longest >= self.least()).then_some(longest as i32)
+    }
+
     /// The end of a block with what is known filled in, and where that leads.
     fn end(&self, end: End) -> Result<(End, [Option<usize>; 2]), &'static str> {
         let go = |to| Ok((End::Go(to), [Some(to), None]));
         let branch = |holds: bool, yes, no| go(if holds { yes } else { no });
-        // A part has some payload.
-        let least = i64::from(self.ip.headers()) + 1;
+        let least = self.least();
         match end {
             End::Go(to) => go(to),
             End::If(Test::Has(at, bytes), yes, _) => {
                 let end = i64::from(self.place(at)?) + i64::from(bytes);
-                if end > i64::from(self.ip.headers()) { Err(DIFFERS) } else { go(yes) }
+                if end > least { Err(DIFFERS) } else { go(yes) }
             }
             End::If(test @ (Test::Equal(a, b) | Test::Above(a, b)), yes, no) => {
                 let is_above = matches!(test, Test::Above(..));
@@ -381,6 +350,7 @@ impl Facts {
                     {
                         branch(false, yes, no)
                     }
+                    _ if self.longest(end).is_some() => branch(false, yes, no),
                     (a, b) if a.is_same() && b.is_same() => {
                         let filled = match test {
                             Test::Equal(a, b) => Test::Equal(self.filled(a), self.filled(b)),

@@ -31,7 +31,7 @@ pub struct Held {
 #[derive(Debug)]
 enum State {
     On(Held),
-    /// The device is gone: what the program had decided until then.
+    /// The device is gone, or nobody receives: what the program had decided until then.
     Left(Vec<Statistic>),
 }
 
@@ -87,6 +87,11 @@ impl Attachment {
     /// index then, were it the same device.
     pub fn leave(&self) {
         self.gone.store(true, Ordering::Relaxed);
+        self.let_go();
+    }
+
+    /// The program goes, and what else is held on the device.
+    pub fn let_go(&self) {
         let mut state = self.state();
         if let State::On(held) = &*state {
             *state = State::Left(verdicts(&held.claim));

@@ -1,6 +1,6 @@
 //! What happens to the device of a port, as the kernel's link messages tell it (rtnetlink(7)).
 
-use crate::interface::{Interface, set_option};
+use crate::interface::{Interface, name_by_index, set_option, set_up};
 use crate::netlink;
 use crate::port::{Event, Events};
 use std::collections::VecDeque;
@@ -42,6 +42,16 @@ enum Message {
     Unknown,
 }
 
+impl Message {
+    /// The link's index.
+    fn ifindex(&self) -> Option<u32> {
+        match *self {
+            Message::There(State { ifindex, .. }, _) | Message::Deleted(ifindex) => Some(ifindex),
+            Message::Unknown => None,
+        }
+    }
+}
+
 /// The events of an interface, which is known by its index as long as it is there, and then by its name. It may be a
 /// second name of the interface.
 #[derive(Debug)]
@@ -50,19 +60,27 @@ pub struct LinkEvents {
     name: String,
     /// `None` while there is no such device.
     state: Option<State>,
+    /// Another device without which the port is of no use.
+    needs: Option<u32>,
     events: VecDeque<Event>,
 }
 
 impl LinkEvents {
     /// Those of `interface`, from now on; `None` where the kernel does not tell.
     pub fn open(interface: &Interface) -> Option<Box<dyn Events>> {
+        Self::open_with(interface, None)
+    }
+
+    /// The same of a port that `needs` another device: that is set up when somebody sets it down, and the port is gone without it.
+    pub fn open_with(interface: &Interface, needs: Option<u32>) -> Option<Box<dyn Events>> {
         let socket = netlink::open(libc::NETLINK_ROUTE).ok()?;
         netlink::subscribe(&socket, RTMGRP_LINK).ok()?;
         let &Interface { index, up, mtu, ref name, .. } = interface;
         let state = Some(State { ifindex: index, up, mtu, name: None });
-        let this = LinkEvents { socket, name: name.clone(), state, events: VecDeque::new() };
+        let mut this = LinkEvents { socket, name: name.clone(), state, needs, events: VecDeque::new() };
         // What changed before the subscription, and whether there is a carrier, which nobody has asked yet.
         this.ask().ok()?;
+        this.look_at_need();
         Some(Box::new(this))
     }
 
@@ -84,12 +102,33 @@ impl LinkEvents {
         while let Some((kind, body, after)) = netlink::message(rest) {
             rest = after;
             let Some(message) = parse(kind, body, &self.name) else { continue };
+            if self.needs.is_some() && message.ifindex() == self.needs {
+                self.look_at_need();
+            }
             let news = changes(&mut self.state, message);
             self.events.extend(&news);
             if news.contains(&Event::Gone) {
                 // Another may have had the name already.
                 let _ = self.ask();
             }
+        }
+    }
+
+    /// Has the device be up that the port needs, or the port be gone.
+    fn look_at_need(&mut self) {
+        let Some(index) = self.needs else { return };
+        let need = name_by_index(index).and_then(|name| Interface::open(&name).ok());
+        match need {
+            Some(need) if need.up => return,
+            Some(need) if set_up(&need.name).is_ok() => {
+                return self.events.push_back(Event::WayUpRestored);
+            }
+            _ => self.needs = None,
+        }
+        // If the device itself is gone that has been told.
+        if self.state.take().is_some() {
+            self.events.extend([Event::WayUpGone, Event::Gone]);
+            let _ = self.ask();
         }
     }
 }
@@ -111,6 +150,7 @@ impl Events for LinkEvents {
                 // Messages were lost: only the present state can be had.
                 Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => {
                     self.ask().ok()?;
+                    self.look_at_need();
                 }
                 Err(_) => {}
             }

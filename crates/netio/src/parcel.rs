@@ -89,7 +89,14 @@ mod tests {
             assert_eq!(unwrapped(&good[..length]), None, "{length}");
         }
         assert_eq!(unwrapped(&[1; 60]), None, "of another type");
-        assert_eq!(unwrapped(&[&label(16, &[1, 2, 3, 4])[..], &[9; 76]].concat()), None, "luggage and a tag");
-        assert_eq!(unwrapped(&[&label(0, &[1, 2, 3, 4])[..], &[9; 11]].concat()), None, "no addresses");
+        let both = [&label(16, &[0x81, 0, 3, 4])[..], &[9; 76]].concat();
+        assert_eq!(unwrapped(&both), None, "luggage and a tag");
+        let tagged = |tag: [u8; 2], rest: usize| {
+            unwrapped(&[&label(0, &[tag[0], tag[1], 3, 4])[..], &vec![9; rest]].concat()).is_some()
+        };
+        let (ctag, stag) = ([0x81, 0x00], [0x88, 0xa8]);
+        assert_eq!([ctag, stag].map(|tag| tagged(tag, 12)), [true; 2]);
+        assert_eq!([ctag, stag].map(|tag| tagged(tag, 11)), [false; 2], "no addresses");
+        assert_eq!([[0x08, 0x00], [0x91, 0x00], [1, 2]].map(|tag| tagged(tag, 60)), [false; 3], "no tag");
     }
 }

@@ -107,6 +107,10 @@ pub enum Event {
     Gone,
     /// There is a device of that name again, another one or the same: the port can be opened anew.
     Back,
+    /// Another device that its packets come by was set down, and is set up again.
+    WayUpRestored,
+    /// That one is not there any more, or cannot be set up. The port is of no use any more.
+    WayUpGone,
 }
 
 /// Tells what happens to the device of a port.

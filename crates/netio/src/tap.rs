@@ -73,9 +73,10 @@ impl TapRx {
         TapRx { file, parcels, ahead: None, counts: Tally::new(rx::NAMES) }
     }
 
-    /// The next packet. One that is none of ours may lie in front of others.
-    fn read(&mut self) -> Option<Packet> {
-        (0..SKIPPED).find_map(|_| self.take()).flatten()
+    /// The next packet, within `None` if there is nothing. One that is none of ours may lie in front of others: `None` if so many do
+    /// that there may be more.
+    fn read(&mut self) -> Option<Option<Packet>> {
+        (0..SKIPPED).find_map(|_| self.take())
     }
 
     /// Reads once. `None` if that was none of ours, and within it `None` if there is nothing.
@@ -115,7 +116,10 @@ impl TapRx {
 impl Receiver for TapRx {
     fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
         for _ in 0..budget.min(batch.room()) {
-            let Some(packet) = self.ahead.take().or_else(|| self.read()) else { return false };
+            let next = self.ahead.take().map(Some).or_else(|| self.read());
+            // Whoever waits hears of those that are left no more.
+            let Some(next) = next else { return true };
+            let Some(packet) = next else { return false };
             // There is room for so many.
             let _ = batch.push(packet);
         }
@@ -124,7 +128,8 @@ impl Receiver for TapRx {
 
     fn waiting(&mut self) -> usize {
         if self.ahead.is_none() {
-            self.ahead = self.read();
+            let Some(next) = self.read() else { return 1 };
+            self.ahead = next;
         }
         usize::from(self.ahead.is_some())
     }

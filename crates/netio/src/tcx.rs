@@ -3,8 +3,9 @@
 //! This is for virtual interfaces, where packets are longer than a wire's and have no checksums yet: the program works on the
 //! stack's own packets and harms neither ([`crate::front::Place`]). Where ports bring luggage
 //! ([`Front::brings_luggage`]) all that the program does not forward comes by a TAP of the port's own
-//! ([`crate::parcel`]), whose device has the kernel cut super-packets and finish checksums. Elsewhere nothing is received. What is to
-//! leave by such a port is sent by a packet socket.
+//! ([`crate::parcel`]), whose device has the kernel cut super-packets and finish checksums. If that is set down it is set up again, and
+//! without it the port is as if its own device were gone. Elsewhere nothing is received. What is to leave by such a port is sent by
+//! a packet socket.
 
 use crate::attachment::{Attachment, Followed, Held, Link};
 use crate::completion::Completion;
@@ -60,7 +61,7 @@ pub fn open(name: &str, queues: usize, promiscuous: bool, front: &Arc<Front>) ->
     let parts = Parts {
         claim,
         promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
-        above: Some(DeviceCounters::new(&tap)),
+        above: Some(tap),
         halves: halves.into_iter().map(Some).collect(),
         mode: "tcx: in the stack, and from there by a TAP",
     };
@@ -74,8 +75,8 @@ pub fn open(name: &str, queues: usize, promiscuous: bool, front: &Arc<Front>) ->
 struct Parts {
     claim: crate::front::Claim,
     promiscuous: Option<PromiscuousGuard>,
-    /// The counters of the device that packets come by.
-    above: Option<DeviceCounters>,
+    /// The device that packets come by.
+    above: Option<Interface>,
     /// For each queue what receives, if anything does.
     halves: Vec<Option<Box<dyn Rx>>>,
     mode: &'static str,
@@ -88,7 +89,8 @@ fn attach(interface: Interface, parts: Parts) -> Result<Port> {
     let offloads = OffloadGuard::turn_off(&interface, &[])?;
     let held = Held { _link: link, claim, _promiscuous: promiscuous };
     let attachment = Attachment::new(held, offloads, DeviceCounters::new(&interface));
-    let above = Arc::new(above);
+    let needs = above.as_ref().map(|above| above.index);
+    let above = Arc::new(above.as_ref().map(DeviceCounters::new));
     let queue = |(number, half)| -> Result<Queue> {
         let tx = Box::new(Sender { tx: afpacket::sender(&interface)?, attachment: attachment.clone() });
         let above = (number == 0).then(|| above.clone());
@@ -97,7 +99,7 @@ fn attach(interface: Interface, parts: Parts) -> Result<Port> {
     let queues = halves.into_iter().enumerate().map(queue).collect::<Result<Vec<_>>>()?;
     let weak = Arc::downgrade(&attachment);
     let followed = |link| -> Box<dyn Events> { Box::new(Followed { link, attachment: weak }) };
-    let events = LinkEvents::open(&interface).map(followed);
+    let events = LinkEvents::open_with(&interface, needs).map(followed);
     let mode = format!("{mode}{}", interface.down_note());
     let capabilities =
         Capabilities { tx_timestamps: None, queues: queues.len() as u32, ..Capabilities::default() };
@@ -105,12 +107,21 @@ fn attach(interface: Interface, parts: Parts) -> Result<Port> {
     Ok(Port { name, mac, mtu, ifindex: index, mode, generic: false, capabilities, events, queues })
 }
 
-/// The receiving half, which may have nothing to receive. The program goes before what receives from it.
+/// The receiving half, which may have nothing to receive.
 struct Receiving {
     attachment: Arc<Attachment>,
     half: Option<Box<dyn Rx>>,
     /// For the queue that tells what is counted for all together.
     above: Option<Arc<Option<DeviceCounters>>>,
+}
+
+impl Drop for Receiving {
+    /// What receives goes behind the program, which would have nobody to send to, even if others still transmit.
+    fn drop(&mut self) {
+        if self.half.is_some() {
+            self.attachment.let_go();
+        }
+    }
 }
 
 impl Receiver for Receiving {
@@ -184,118 +195,4 @@ impl Tx for Sender {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::front::{Place, Take};
-    use crate::testnet::{self, Raw, ip, udp_frame};
-
-    /// A port at `r0`, whose peer is `g0`.
-    fn port() -> Port {
-        let front = Arc::new(Front::with_luggage(Take::TRANSIT).expect("a front"));
-        let port = open("r0", 1, false, &front).expect("r0");
-        assert_eq!((front.place_of(port.ifindex), port.queues.len()), (Some(Place::Tcx), 1), "{}", port.mode);
-        port
-    }
-
-    /// The next frames that are among these, with the word in front of each that says where they enter a graph.
-    fn received(port: &mut Port, wanted: &[Vec<u8>]) -> Vec<(Vec<u8>, [u8; 16])> {
-        let mut found = Vec::new();
-        for _ in 0..2_000 {
-            let mut batch = Batch::new();
-            port.queues[0].rx.poll(&mut batch, 8);
-            let ours = batch.iter().filter(|packet| wanted.iter().any(|frame| packet.data() == &frame[..]));
-            found.extend(ours.map(|packet| (packet.data().to_vec(), packet.in_front().expect("room"))));
-            if found.len() >= wanted.len() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        found
-    }
-
-    fn number(port: &Port, name: &str) -> u64 {
-        let list = port.queues[0].rx.statistics().list();
-        list.into_iter().filter(|(n, _)| *n == name).map(|(_, n)| n).sum()
-    }
-
-    #[test]
-    fn all_packets_come_as_on_a_wire_and_none_to_the_kernel() {
-        testnet::run(&[("g0", "r0")], || {
-            ip("ip addr add 10.9.0.1/24 dev r0");
-            let mut port = port();
-            let guest = Raw::open("g0");
-            let plain = udp_frame(port.mac, 1, 60);
-            // The kernel keeps a tag beside the packet.
-            let tagged = [&plain[..12], &[0x81, 0, 0, 7], &plain[12..]].concat();
-            let other = udp_frame([2, 9, 9, 9, 9, 9], 2, 60);
-            let frames = [plain, tagged, other];
-            frames.iter().for_each(|frame| guest.send(frame));
-            let expected: Vec<_> = frames.iter().map(|frame| (frame.clone(), [0; 16])).collect();
-            assert_eq!(received(&mut port, &frames), expected);
-            assert!(number(&port, "tcx_taken") >= 3 && number(&port, "rx_packets") >= 3);
-            assert_eq!(number(&port, "rx_error"), 0);
-            drop(port);
-            assert!(ip("ip link").lines().all(|line| !line.contains("above")), "it goes with the port");
-        });
-    }
-
-    /// Of a frame that a sender has not finished the kernel finishes the checksum.
-    #[test]
-    fn checksums_are_finished_on_the_way() {
-        testnet::run(&[("g0", "r0")], || {
-            let mut port = port();
-            let guest = Raw::open("g0");
-            let mut frame = udp_frame(port.mac, 1, 60);
-            let finished = frame.clone();
-            // Whatever is there: the sum is made over it.
-            frame[40..42].fill(0);
-            guest.send_unfinished(&frame, 34, 6);
-            let mut seen = Vec::new();
-            while seen.is_empty() {
-                let mut batch = Batch::new();
-                port.queues[0].rx.poll(&mut batch, 8);
-                let is_one =
-                    |packet: &&Packet| packet.len() == frame.len() && packet.data()[..40] == finished[..40];
-                seen.extend(batch.iter().filter(is_one).map(|packet| packet.data().to_vec()));
-            }
-            let sum: u32 = seen[0][34..]
-                .chunks(2)
-                .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)))
-                .sum();
-            assert_eq!((sum >> 16) + (sum & 0xffff), 0xffff, "{:02x?}", seen[0]);
-        });
-    }
-
-    /// What does not fit a frame of the pool is lost, and what others write to the TAP is nobody's.
-    #[test]
-    fn what_cannot_come_is_counted() {
-        testnet::run(&[("g0", "r0")], || {
-            let mut port = port();
-            for name in ["g0", "r0"] {
-                ip(&format!("ip link set {name} mtu 4000"));
-            }
-            Raw::open("g0").send(&udp_frame(port.mac, 1, 3_000));
-            Raw::open("above0").send(&udp_frame(port.mac, 1, 60));
-            for _ in 0..2_000 {
-                port.queues[0].rx.poll(&mut Batch::new(), 8);
-                if number(&port, "rx_drop_too_long") == 1 && number(&port, "rx_error") == 1 {
-                    return;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            panic!("{:?}", port.queues[0].rx.statistics().list());
-        });
-    }
-
-    #[test]
-    fn an_mtu_that_does_not_fit_and_a_port_without_ethernet_are_refused() {
-        testnet::run(&[("g0", "r0")], || {
-            let front = Arc::new(Front::with_luggage(Take::TRANSIT).expect("a front"));
-            ip("ip link set r0 mtu 9000");
-            let refused = |name| open(name, 1, false, &front).expect_err("refused");
-            assert_eq!(refused("r0").kind(), ErrorKind::MtuTooLarge);
-            ip("ip tuntap add dev t0 mode tun");
-            assert!(refused("t0").to_string().contains("no Ethernet headers"));
-        });
-    }
-}
+mod tests;

@@ -156,6 +156,17 @@ impl Raw {
 
     /// Sends one frame whose checksum, so far behind its start, is left to others, over all from `start` on.
     pub fn send_unfinished(&self, frame: &[u8], start: u16, checksum: u16) {
+        self.send_with(&[0; 5], start, checksum, frame);
+    }
+
+    /// Sends a super-packet of TCP over IPv4 without options, whose segments have so many octets.
+    pub fn send_super(&self, frame: &[u8], segment: u16) {
+        let [[headers, _], [low, high]] = [54u16, segment].map(u16::to_ne_bytes);
+        self.send_with(&[1, headers, 0, low, high], 34, 16, frame);
+    }
+
+    /// With a header that says that a checksum is needed, and this: type, bytes of headers and of segments.
+    fn send_with(&self, segments: &[u8; 5], start: u16, checksum: u16, frame: &[u8]) {
         let (on, len) = (1i32, size_of::<i32>() as u32);
         let fd = self.0.as_raw_fd();
         // SAFETY: the value is live and as long as given.
@@ -163,8 +174,8 @@ impl Raw {
             libc::setsockopt(fd, libc::SOL_PACKET, PACKET_VNET_HDR, std::ptr::from_ref(&on).cast(), len)
         };
         assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
-        // `struct virtio_net_hdr`: flags (a checksum is needed), type, lengths, where the sum starts and goes.
-        let header = [&[1, 0, 0, 0, 0, 0][..], &start.to_ne_bytes(), &checksum.to_ne_bytes()].concat();
+        // `struct virtio_net_hdr`: flags, type, lengths, where the sum starts and goes.
+        let header = [&[1][..], segments, &start.to_ne_bytes(), &checksum.to_ne_bytes()].concat();
         self.send(&[&header[..], frame].concat());
     }
 

@@ -28,7 +28,7 @@ use causeway_engine::{Library, NoAnswer, Persistent, Plan, PlanElement, Router};
 use causeway_fastpath::Outlet;
 use causeway_netio::features::FeatureQuery;
 use causeway_netio::front::{self, Front, Take, monotonic_ns};
-use causeway_netio::interface::Interface;
+use causeway_netio::interface::{Interface, name_by_index};
 use part::Part;
 use port::Port;
 use routes::{Copies, Texts};
@@ -73,7 +73,7 @@ impl Means {
     /// The place of a ToDevice's interface, if programs there can redirect packets to it now.
     fn slot(&mut self, of: front::Place, device: &PlanElement) -> Option<u32> {
         let name = interface(&device.config)?;
-        let Some(to) = self.ports.way_out(&name).and_then(|ifindex| self.outlet(of, &name, ifindex)) else {
+        let Some(to) = self.ports.way_out(&name).and_then(|ifindex| self.outlet(of, ifindex)) else {
             self.slots(of).close(&name);
             return None;
         };
@@ -81,8 +81,8 @@ impl Means {
         self.slots(of).open_while(&name, to, || self.ports.way_out(&name) == Some(to.ifindex))
     }
 
-    /// What programs at a place redirect to, if they can.
-    fn outlet(&self, of: front::Place, name: &str, ifindex: u32) -> Option<Outlet> {
+    /// What programs at a place redirect to, if they can: an interface, whatever it is called by now.
+    fn outlet(&self, of: front::Place, ifindex: u32) -> Option<Outlet> {
         match of {
             front::Place::Xdp => {
                 let takes = self.features.get(ifindex).is_ok_and(|features| features.redirect_target());
@@ -90,7 +90,7 @@ impl Means {
                 takes.then_some(Outlet { ifindex, longest: u32::MAX })
             }
             front::Place::Tcx => {
-                let interface = Interface::open(name).ok()?;
+                let interface = Interface::open(&name_by_index(ifindex)?).ok()?;
                 let longest = interface.mtu.saturating_add(ETHERNET);
                 (interface.ethernet && interface.index == ifindex).then_some(Outlet { ifindex, longest })
             }

@@ -221,7 +221,7 @@ impl Port {
             up: Action::Program(means.front.takers(place)?),
             anew: None,
             doubted: None,
-            without_room: Some(Action::Program(means.front.roomless(place)?)),
+            without_room: means.front.roomless(place)?.map(Action::Program),
             counters: &counters,
             edges: true,
             first_number: first,

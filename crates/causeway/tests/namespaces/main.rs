@@ -35,6 +35,7 @@ mod run_driver_changes;
 mod run_driver_watched;
 mod run_driver_ways;
 mod run_tcx;
+mod run_tcx_ports;
 mod running;
 mod service_manager;
 mod settings;

@@ -4,7 +4,7 @@ use crate::net::Net;
 use std::process::Command;
 
 /// Writes a configuration by the interfaces of the router's namespace, and returns its path.
-fn written(net: &Net) -> String {
+pub fn written(net: &Net) -> String {
     let path = std::env::temp_dir().join(format!("causeway-new-router-{}.click", std::process::id()));
     let path = path.to_str().expect("a path in ASCII").to_owned();
     let output = net.causeway_in("r", &format!("new router ra rb -o {path}")).output().expect("the binary");

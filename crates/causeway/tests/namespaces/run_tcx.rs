@@ -2,6 +2,7 @@
 
 use crate::flow::Flow;
 use crate::net::{Net, Router, wait_for};
+use crate::new_router;
 use crate::offloads::{offloads, refused};
 use crate::run_driver::{self, Configuration, SWITCHED, at_tcx, in_driver, settle, switched_by};
 use crate::tcx::programs;
@@ -76,18 +77,73 @@ fn stream(net: &Net, router: &Router) -> Vec<Streamed> {
 /// Packets that a wire would have had to carry, at least.
 const SEGMENTS: u64 = (LENGTH / SEGMENT) as u64;
 
-#[test]
-fn super_packets_go_through_whole() {
-    let Some(net) = Net::new() else { return };
-    offloads(&net, true);
-    let (router, log) = both(&net, BOTH).log(&net);
-    log.wait(0, "driver", "rb: ");
-    for Streamed { above, counted, arrived } in stream(&net, &router) {
+/// Streams come through as the super-packets that they were.
+fn go_whole(net: &Net, router: &Router) {
+    for Streamed { above, counted, arrived } in stream(net, router) {
         assert!(above < 50, "{above} came up");
         assert!(counted > SEGMENTS, "{counted} are counted as on a wire");
         assert!(arrived < SEGMENTS / 2, "{arrived} came to the other host");
     }
-    assert!(!log.text().contains("super-packets go up"), "{}", log.text());
+}
+
+#[test]
+fn super_packets_go_through_whole() {
+    let Some(net) = Net::new() else { return };
+    offloads(&net, true);
+    let more = "-> CheckLength(1514) -> IPFragmenter(1500) -> SetIPDSCP(46) -> SetIPECN(no) -> DecIPTTL";
+    for graph in [BOTH, &BOTH.replace("-> DecIPTTL", more)] {
+        let (router, log) = both(&net, graph).log(&net);
+        log.wait(0, "driver", "rb: ");
+        go_whole(&net, &router);
+        assert!(!log.text().contains("super-packets go up"), "{}", log.text());
+    }
+}
+
+/// The whole of it, whose neighbours are found and routes looked up.
+#[test]
+fn super_packets_go_whole_through_a_plain_router() {
+    let Some(net) = Net::new() else { return };
+    offloads(&net, true);
+    let path = new_router::written(&net);
+    let mut graph = std::fs::read_to_string(&path).expect("a configuration");
+    let _ = std::fs::remove_file(&path);
+    for (from, to) in [
+        ("FromDevice(ra)", "FromDevice(ra, METHOD TCX)"),
+        ("FromDevice(rb)", "FromDevice(rb, METHOD TCX)"),
+        ("kind0 [2] ->", "kind0 [2] -> c4 :: Counter ->"),
+        ("kind0 [5] ->", "kind0 [5] -> c6 :: Counter ->"),
+    ] {
+        assert!(graph.contains(from), "{from}: {graph}");
+        graph = graph.replace(from, to);
+    }
+    let (router, log) = Configuration::new(&net, &graph).log(&net);
+    log.wait(0, "driver", "rb: ");
+    let above = || router.counted("", |name| name == "port.rx_packets");
+    for target in ["10.77.2.2", "2001:db8:2::2"] {
+        wait_for("neighbours to be known in the driver", || {
+            let before = above();
+            net.ping(&format!("-c 1 {target}")).0 && above() == before
+        });
+    }
+    go_whole(&net, &router);
+}
+
+/// Most are as long as a wire allows, which is for the segments to be told.
+#[test]
+fn super_packets_of_long_segments_go_up_where_lengths_are_looked_at() {
+    let Some(net) = Net::new() else { return };
+    offloads(&net, true);
+    let graph = BOTH.replacen("-> DecIPTTL", "-> cut :: CheckLength(1000) -> ttl :: DecIPTTL", 1);
+    let (router, log) = both(&net, &(graph + "cut[1] -> long :: Counter -> ttl;")).log(&net);
+    log.wait(0, "driver", "rb: ");
+    let above = || router.counted("", |name| name == "port.rx_packets");
+    let now = || [above(), router.number("c4.count"), router.number("long.count")];
+    let before = now();
+    streams(&net, "10.77.2.2", 1, LENGTH);
+    let after = now();
+    let [above, counted, long] = std::array::from_fn(|i| after[i] - before[i]);
+    assert!(above > SEGMENTS && counted > SEGMENTS, "{above} came up, {counted} were counted");
+    assert!(long > SEGMENTS, "{long} were long");
 }
 
 /// Their bytes are those of their segments, too.
@@ -112,8 +168,8 @@ fn super_packets_go_up_in_segments_where_they_are_cut_off() {
     let Some(net) = Net::new() else { return };
     offloads(&net, true);
     // One that looks at the length, and one of which nobody knows what it does.
-    for (element, why) in [("CheckLength(2000)", "differs"), ("AverageCounter", "does not say what it does")]
-    {
+    let lengths = "Classifier(2/ffff, -); cut1[0] -> Discard; cut1[1]";
+    for (element, why) in [(lengths, "differs"), ("AverageCounter", "does not say what it does")] {
         let graph = BOTH.replacen("-> DecIPTTL", &format!("-> cut1 :: {element} -> DecIPTTL"), 1);
         let (router, log) = both(&net, &graph).log(&net);
         log.wait(0, "driver", "rb: ");

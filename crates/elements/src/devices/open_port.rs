@@ -13,7 +13,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Events of a port that are counted, in the order of their counts.
-const EVENTS: [&str; 6] = ["link_up", "link_down", "mtu_changed", "gone", "back", "renamed"];
+const EVENTS: [&str; 8] =
+    ["link_up", "link_down", "mtu_changed", "gone", "back", "renamed", "way_up_restored", "way_up_gone"];
 
 /// An open port.
 pub(crate) struct OpenPort {
@@ -181,6 +182,10 @@ impl OpenPort {
             Event::Gone => (3, "the device is gone".to_owned()),
             Event::Back => (4, "there is a device of that name again".to_owned()),
             Event::Renamed => (5, "the device is called otherwise now, and goes on".to_owned()),
+            Event::WayUpRestored => {
+                (6, "the interface that its packets come by was down, and is up again".to_owned())
+            }
+            Event::WayUpGone => (7, "the interface that its packets come by is gone".to_owned()),
         };
         self.events[which].fetch_add(1, Ordering::Relaxed);
         match event {
@@ -193,6 +198,7 @@ impl OpenPort {
                 self.gone.store(true, Ordering::Relaxed);
                 log::warn!("{}: {text}", self.name);
             }
+            Event::WayUpRestored | Event::WayUpGone => log::warn!("{}: {text}", self.name),
             _ => log::info!("{}: {text}", self.name),
         }
     }
@@ -274,14 +280,16 @@ fn capabilities(c: &Capabilities) -> String {
 }
 
 /// Packets lost before the graph, each once. Drivers that count what their sockets lost as dropped by the device, as
-/// that of veth does, are why those two are not added.
+/// that of veth does, are why those two are not added. At tcx the device has handed packets over before they are lost by another.
 fn kernel_drops(statistics: &[Statistic]) -> u64 {
     let sum = |wanted: fn(&str) -> bool| -> u64 {
         statistics.iter().filter(|(name, _)| wanted(name)).map(|(_, n)| n).sum()
     };
     let sockets = sum(|name| name.starts_with(RX_DROP));
     let device = sum(|name| name == "device_rx_dropped");
-    sockets.max(device) + sum(|name| matches!(name, "device_rx_error" | "device_rx_fifo"))
+    let at_tcx = statistics.iter().any(|(name, _)| name.starts_with("tcx_"));
+    let dropped = if at_tcx { sockets + device } else { sockets.max(device) };
+    dropped + sum(|name| matches!(name, "device_rx_error" | "device_rx_fifo" | "tcx_drop_no_room"))
 }
 
 /// A line each, `name value`; those of one name are added.
@@ -314,5 +322,7 @@ mod tests {
         assert_eq!(kernel_drops(&counters), 8);
         assert_eq!(kernel_drops(&counters[..4]), 7);
         assert_eq!(kernel_drops(&[("device_rx_dropped", 2)]), 2);
+        let at_tcx = [("tcx_taken", 50), ("tcx_drop_half_done", 30), ("tcx_drop_no_room", 20)];
+        assert_eq!(kernel_drops(&[&counters[..], &at_tcx].concat()), 7 + 7 + 1 + 20);
     }
 }

@@ -337,7 +337,7 @@ impl Element for ArpQuerier {
         let mut b = Builder::new();
         let destination = b.get(Anno::DST_IP.into());
         let [front, back, _] = b.look_up(Box::new(self.cache.clone()), [destination.into()]);
-        lower_encap(&mut b, front, back);
+        lower_encap(&mut b, [front, back], ether_type::IPV4);
         b.leave(0);
         b.finish()
     }

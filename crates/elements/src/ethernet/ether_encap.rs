@@ -37,11 +37,13 @@ settings! {
     }
 }
 
-/// Puts an Ethernet header in front, given as its first eight bytes and the six behind them.
-pub(super) fn lower_encap(b: &mut Builder, front: impl Into<Value>, back: impl Into<Value>) {
+/// Puts an Ethernet header in front, given as the first eight bytes of its addresses, the four behind them, and its type. That is
+/// written by itself: who has several packets in one needs to know it.
+pub(super) fn lower_encap(b: &mut Builder, [front, back]: [impl Into<Value>; 2], ether_type: u16) {
     b.push(HEADER_LEN as u32);
     b.store(At::data(0), 8, front);
-    b.store(At::data(8), 6, back);
+    b.store(At::data(8), 4, back);
+    b.store(At::data(12), 2, u64::from(ether_type));
     b.put(Field::Mac, 0);
 }
 
@@ -61,8 +63,8 @@ impl Element for EtherEncap {
         let mut header = [0; HEADER_LEN];
         let (dst, src) = (MacAddr(self.dst.0), MacAddr(self.src.0));
         EthernetHeader { dst, src, ether_type: self.ether_type }.emit(&mut header);
-        let [front, back] = words(&header);
-        lower_encap(&mut b, front, back);
+        let [front, back, _] = words(&header);
+        lower_encap(&mut b, [front, back], self.ether_type);
         b.leave(0);
         b.finish()
     }

@@ -72,15 +72,15 @@ impl HeaderCache {
     }
 }
 
-/// A header as two numbers: its first eight bytes, and the six behind them.
-pub(crate) fn words(header: &Header) -> [u64; 2] {
-    let [front, back] = [&header[..8], &header[8..]];
-    [front, back].map(|bytes| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+/// A header as three numbers: eight bytes and four behind them, which are the addresses, and two of the type.
+pub(crate) fn words(header: &Header) -> [u64; 3] {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
+    [number(&header[..8]), number(&header[8..12]), number(&header[12..])]
 }
 
-/// A header of its two numbers.
-pub(crate) fn header([front, back]: [u64; 2]) -> Header {
-    bytes([front, back << 16].map(u64::to_be_bytes))
+/// A header of its three numbers.
+pub(crate) fn header([front, back, ether_type]: [u64; 3]) -> Header {
+    bytes([front, back << 32 | ether_type << 16].map(u64::to_be_bytes))
 }
 
 /// A header of its first eight bytes and the six behind them, which start the second word.
@@ -94,17 +94,14 @@ fn bytes([front, back]: [[u8; 8]; 2]) -> Header {
 
 impl Table for HeaderCache {
     fn look_up(&mut self, [destination, ..]: Key<u64>, now_ns: u64) -> Option<[u64; 3]> {
-        let [front, back] = words(&self.find(u32::try_from(destination).ok()?, now_ns)?);
-        Some([front, back, 0])
+        Some(words(&self.find(u32::try_from(destination).ok()?, now_ns)?))
     }
 
     fn entries(&self, now_ns: u64) -> Option<Vec<Entry>> {
         let destinations =
             self.0.iter().filter_map(|slot| u32::try_from(slot.destination.load(Relaxed)).ok());
-        let entry = |destination| {
-            let [front, back] = words(&self.find(destination, now_ns)?);
-            Some(([destination.into(), 0], [front, back, 0]))
-        };
+        let entry =
+            |destination: u32| Some(([destination.into(), 0], words(&self.find(destination, now_ns)?)));
         Some(destinations.filter_map(entry).collect())
     }
 }

@@ -1,13 +1,17 @@
 //! IP6NDSolicitor.
 
+use super::ether_encap::lower_encap;
+use super::header_cache::{Header, words};
 use super::nd_message::{frame, group_mac, message, solicited_node};
 use super::neighbour_table::{Found, Limits, NdTable, Shown, WALK_INTERVAL_NS};
+use causeway_engine::ir::{Entry, Field, Key, Table};
 use causeway_engine::measure::Across;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Ether;
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::ndisc::{NdOption, NeighborAdvertisement, NeighborMessage, OVERRIDE};
 use causeway_packet::wire::{EthernetHeader, MacAddr};
+use std::collections::BTreeMap;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IP6NDSolicitor",
@@ -44,6 +48,7 @@ pub(crate) static SPEC: Spec = Spec {
     see: &["IP6NDAdvertiser", "ARPQuerier", "EtherEncap"],
     heard_by_all: &[1],
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -72,6 +77,24 @@ const LIMITS: Limits = Limits {
     poll_timeout_ns: 60_000_000_000,
 };
 
+/// Headers that a program has at most.
+const MOST_HEADERS: usize = 512;
+
+/// The headers to some neighbours, by their addresses, and until when each may be used.
+struct Headers(BTreeMap<[u64; 2], ([u64; 3], u64)>);
+
+impl Table for Headers {
+    fn look_up(&mut self, [upper, lower, ..]: Key<u64>, now_ns: u64) -> Option<[u64; 3]> {
+        let (header, until_ns) = self.0.get(&[upper, lower])?;
+        (now_ns < *until_ns).then_some(*header)
+    }
+
+    fn entries(&self, now_ns: u64) -> Option<Vec<Entry>> {
+        let usable = self.0.iter().filter(|(_, (_, until_ns))| now_ns < *until_ns);
+        Some(usable.map(|(&address, &(header, _))| (address, header)).collect())
+    }
+}
+
 struct Solicitor {
     ip: Ipv6Addr,
     mac: MacAddr,
@@ -86,12 +109,17 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Solicitor {
+    /// The header of packets to `mac`.
+    fn header_to(&self, mac: MacAddr) -> Header {
+        let mut header = [0; ethernet::HEADER_LEN];
+        EthernetHeader { dst: mac, src: self.mac, ether_type: ether_type::IPV6 }.emit(&mut header);
+        header
+    }
+
     /// Sends a packet to `mac`.
     fn send(&self, mut packet: Packet, mac: MacAddr, cx: &mut Cx<'_>) {
         match packet.push(ethernet::HEADER_LEN).map(|data| data.first_chunk_mut()) {
-            Ok(Some(start)) => {
-                EthernetHeader { dst: mac, src: self.mac, ether_type: ether_type::IPV6 }.emit(start)
-            }
+            Ok(Some(start)) => *start = self.header_to(mac),
             _ => return cx.drop(Reason::NoHeadroom, packet),
         }
         packet.set_mac_header(0);
@@ -168,6 +196,20 @@ impl Element for Solicitor {
         let now_ns = cx.now_ns();
         cx.set_timer(0, now_ns + WALK_INTERVAL_NS);
         Ok(())
+    }
+
+    /// With the neighbours of now: what is learnt later the next program has.
+    fn lower(&self) -> Option<Program> {
+        let settled = self.table.settled(MOST_HEADERS).map(|(ip, mac, until_ns)| {
+            let address = u128::from(ip);
+            ([(address >> 64) as u64, address as u64], (words(&self.header_to(mac)), until_ns))
+        });
+        let mut b = Builder::new();
+        let destination = [0, 8].map(|at| b.get(Field::Anno(Anno::DST_IP6.offset + at, 8)).into());
+        let [front, back, _] = b.look_up(Box::new(Headers(settled.collect())), destination);
+        lower_encap(&mut b, [front, back], ether_type::IPV6);
+        b.leave(0);
+        b.finish()
     }
 
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {

@@ -206,6 +206,19 @@ impl<A: Address> Table<A> {
         self.entries.get(&ip).map(|n| n.mac)
     }
 
+    /// Neighbours that packets go to, and until when none of them needs to be asked again: so many at most, those that were put last
+    /// among the others first.
+    pub(super) fn settled(&self, most: usize) -> impl Iterator<Item = (A, MacAddr, u64)> + '_ {
+        let youngest = self.ages[Worth::Known as usize].iter().rev();
+        let settled = youngest.filter_map(|&(stamp, ip)| {
+            let neighbour = self.entries.get(&ip).filter(|n| n.stamp == stamp)?;
+            let timeout_ns = [self.limits.timeout_ns, self.limits.poll_timeout_ns];
+            let [expiry_ns, poll_ns] = timeout_ns.map(|timeout_ns| after(neighbour.since_ns, timeout_ns));
+            Some((ip, neighbour.mac?, expiry_ns.min(poll_ns)))
+        });
+        settled.take(most)
+    }
+
     /// What is known of `ip`, for a packet.
     pub(super) fn find(&mut self, ip: A, now_ns: u64) -> Found {
         let Some(neighbour) = self.entries.get_mut(&ip) else { return Found::Unknown };

@@ -102,8 +102,8 @@ pub(super) struct Effect {
 pub(super) enum Link {
     /// None.
     No,
-    /// This one: the first eight bytes, and the six behind them.
-    Fixed([u64; 2]),
+    /// This one ([`header_cache::words`]).
+    Fixed([u64; 3]),
     /// That of the destination annotation, which the walk's lookup of this number finds.
     Found(usize),
 }
@@ -122,9 +122,8 @@ impl Effect {
         if effect.ttl {
             expected = before.through(&decrement()?, Some(0))?;
         }
-        if let Some([front, back]) = effect.link.stores() {
-            expected.stores.insert(0, (8, front));
-            expected.stores.insert(8, (6, back.low_bytes(6, &KnownBytes::new())));
+        if let Some(stores) = effect.link.stores() {
+            expected.stores.extend(stores);
             expected.headers.insert(Field::Mac, Expr::Const(0));
         }
         let same = (&expected.stores, &expected.headers, &expected.end, &expected.annotations)
@@ -160,12 +159,18 @@ impl Effect {
 const TTL: usize = 8;
 
 impl Link {
-    fn stores(self) -> Option<[Expr; 2]> {
-        match self {
-            Link::No => None,
-            Link::Fixed(words) => Some(words.map(Expr::Const)),
-            Link::Found(lookup) => Some([0, 1].map(|word| Expr::Found { lookup, word })),
-        }
+    /// What is written of it, by position.
+    fn stores(self) -> Option<[(i64, (u8, Expr)); 3]> {
+        let [front, back, ether_type] = match self {
+            Link::No => return None,
+            Link::Fixed(words) => words.map(Expr::Const),
+            Link::Found(lookup) => {
+                let [front, back] = [0, 1].map(|word| Expr::Found { lookup, word });
+                let back = back.low_bytes(4, &KnownBytes::new());
+                [front, back, Expr::Const(ether_type::IPV4.into())]
+            }
+        };
+        Some([(0, (8, front)), (8, (4, back)), (12, (2, ether_type))])
     }
 }
 
@@ -175,10 +180,10 @@ fn link(before: &Walk, after: &Walk) -> Option<Link> {
     let destination = after.annotations.get(&Field::from(Anno::DST_IP))?;
     match (after.data, lookups) {
         (IP, []) => Some(Link::No),
-        (0, []) => match (after.stores.get(&0)?, after.stores.get(&8)?) {
-            ((8, Expr::Const(front)), (6, Expr::Const(back))) => Some(Link::Fixed([*front, *back])),
-            _ => None,
-        },
+        (0, []) => {
+            let known = |at: i64| after.stores.get(&at)?.1.known();
+            Some(Link::Fixed([known(0)?, known(8)?, known(12)?]))
+        }
         (0, [lookup]) if lookup.key == ir::key([destination.clone()]) => {
             Some(Link::Found(before.lookups.len()))
         }

@@ -87,7 +87,7 @@ pub(super) fn lower_tos(keep: u8, set: u8, needs: u8) -> Option<Program> {
     let kept = b.compute(Alu::And, first, 0xff00 | u64::from(keep));
     let word = b.compute(Alu::Or, kept, u64::from(set));
     let sum = b.load(At::network(10), 2);
-    b.store(At::network(0), 2, word);
+    b.store(At::network(1), 1, word);
     // ~(~HC + ~m + m') (RFC 1624).
     let [sum, old] = [sum, first].map(|word| b.compute(Alu::Xor, word, 0xffff));
     let without = b.compute(Alu::OnesAdd, sum, old);

@@ -1,5 +1,6 @@
 //! IP6Fragmenter.
 
+use causeway_engine::ir::{Alu, At, Field, Test};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ipv6::HEADER_LEN;
 
@@ -20,6 +21,7 @@ pub(crate) static SPEC: Spec = Spec {
               -> IP6Fragmenter(1280) -> Discard;",
     see: &["ICMP6Error", "IPFragmenter", "CheckLength"],
     build: configured::<IP6Fragmenter>,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -52,6 +54,16 @@ impl Element for IP6Fragmenter {
         Verdict::divert(1, Reason::TooBig)
     }
 
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+        let (length, front) = (b.get(Field::Length), b.get(Field::Network));
+        let packet = b.compute(Alu::Sub, length, front);
+        b.forbid(Test::Above(packet.into(), u64::from(self.mtu).into()));
+        b.leave(0);
+        b.finish()
+    }
+
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(self)
     }
@@ -63,6 +75,7 @@ mod tests {
     use super::*;
     use crate::ip::corpus::marked;
     use causeway_engine::harness::Harness;
+    use causeway_engine::ir::Outcome;
 
     #[test]
     fn long_packets_are_diverted_or_dropped() {
@@ -73,6 +86,9 @@ mod tests {
                 h.push(0, marked(&all[..cut], front));
             }
             assert_eq!((h.take(0).len(), h.take(1).len()), (2, outputs - 1));
+            let mut program = h.lower().expect("a program");
+            let mut said = |payload: usize| program.run(&mut marked(&bytes(9, &vec![1; payload]), 0), 0);
+            assert_eq!((said(20), said(21)), (Outcome::Leave(0), Outcome::GiveUp));
             assert_eq!((h.read("drops").unwrap(), h.read("fragments").unwrap()), ("1".into(), "0".into()));
             h.assert_balanced();
         }

@@ -207,7 +207,7 @@ impl Builder {
             Some(Code { ops, end })
         };
         let blocks = self.blocks.into_iter().map(code).collect::<Option<Vec<_>>>()?;
-        let program = Program { blocks, tables: self.tables, counters: self.counters };
+        let program = Program { blocks, tables: self.tables, counters: self.counters, list: None };
         check::is_sound(&program).then_some(program)
     }
 }

@@ -121,7 +121,8 @@ impl List {
             b.at(block);
             finish(&mut b, end);
         }
-        b.finish()
+        let program = b.finish()?;
+        Some(Program { list: list.first().copied(), ..program })
     }
 
     /// The diagram, its first node and the answers that it gives.

@@ -321,9 +321,16 @@ pub struct Program {
     pub(crate) blocks: Vec<Code>,
     pub(crate) tables: Vec<Box<dyn Table>>,
     pub(crate) counters: Vec<Counter>,
+    pub(crate) list: Option<Block>,
 }
 
 impl Program {
+    /// Of a diagram, the block where the list begins that it is in front of, which does the same. Who knows much of packets beforehand
+    /// may get by with less of that: a list asks whether there is something before it asks what it is.
+    pub fn list(&self) -> Option<Block> {
+        self.list
+    }
+
     /// The blocks, by number.
     pub fn blocks(&self) -> &[Code] {
         &self.blocks

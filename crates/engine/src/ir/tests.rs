@@ -351,7 +351,7 @@ fn what_walks_say_is_what_the_interpreter_does() {
     let bytes = prop::collection::vec(select(vec![0u8, 1, 2, 7, 14, 0xff]), 10..48);
     let all = prop::collection::vec(any_program(), 1..4);
     proptest!(config, |(all in all, mut bytes in bytes, known in 0usize..8, marked in any::<bool>())| {
-        let program = |blocks| Program { blocks, tables: Vec::new(), counters: Vec::new() };
+        let program = |blocks| Program { blocks, tables: Vec::new(), counters: Vec::new(), list: None };
         let mut programs: Vec<Program> = all.into_iter().map(program).filter(check::is_sound).collect();
         sound.set(sound.get() + programs.len());
         bytes.resize(bytes.len().max(known), 7);
@@ -409,7 +409,7 @@ fn very_many_ways_are_no_walk_and_no_crash() {
             let load = Op::Load { to: Reg(0), at: At::data(0), bytes: 1 };
             Code { ops: if i == 0 { vec![load] } else { Vec::new() }, end: end(i) }
         });
-        Program { blocks: blocks.collect(), tables: Vec::new(), counters: Vec::new() }
+        Program { blocks: blocks.collect(), tables: Vec::new(), counters: Vec::new(), list: None }
     };
     let thread = std::thread::Builder::new().stack_size(256 << 10);
     let found = thread.spawn(move || {

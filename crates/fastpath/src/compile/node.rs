@@ -19,10 +19,10 @@ impl Compiler<'_, '_> {
         state: State,
         reach: Reach,
     ) -> Result<(), &'static str> {
-        let whole = state.parts.map(|ip| parts::read(program.blocks(), ip, &state)).transpose()?;
-        let (blocks, lengths) = match &whole {
-            Some(whole) => (&whole.blocks[..], Some(&whole.lengths)),
-            None => (program.blocks(), None),
+        let whole = state.parts.map(|ip| parts::read(program, ip, &state)).transpose()?;
+        let (blocks, begin, lengths) = match &whole {
+            Some(whole) => (&whole.blocks[..], whole.first, Some(&whole.lengths)),
+            None => (program.blocks(), 0, None),
         };
         let homes = Homes::of(blocks);
         if homes.slots > SPILLS {
@@ -30,8 +30,8 @@ impl Compiler<'_, '_> {
         }
         let give_up = self.exit(Exit::Up(Place::Node(node)), state);
         let mut places = Places::new();
-        let first = arrive(&mut self.asm, &mut places, (0, state), reach);
-        let mut w = self.writer(homes.of_block(0), state, reach, give_up);
+        let first = arrive(&mut self.asm, &mut places, (begin, state), reach);
+        let mut w = self.writer(homes.of_block(begin), state, reach, give_up);
         w.asm.mov(Reg::R0, 0);
         homes.zeroed.iter().for_each(|&home| w.set_home(home, Reg::R0));
         w.go(first, Some(first));
@@ -47,6 +47,8 @@ impl Compiler<'_, '_> {
                     break;
                 }
             }
+            let longest = whole.as_ref().and_then(|whole| whole.longest.get(&block).copied());
+            let done = done.and_then(|()| self.bound(longest, at.1, give_up));
             let done = done.and_then(|()| self.end(node, blocks[block].end, homes, at, &mut places, give_up));
             match done {
                 Ok(()) | Err(Stop::Left) => {}
@@ -117,6 +119,21 @@ impl Compiler<'_, '_> {
         }
         *at = (w.state, w.reach);
         Ok(())
+    }
+
+    /// Super-packets go on only if no part has more bytes than `longest`.
+    fn bound(&mut self, longest: Option<i32>, reach: Reach, give_up: Label) -> Result<(), Stop> {
+        match longest {
+            Some(_) if reach.changed => {
+                Err(Stop::Unsaid("it asks how long a super-packet's parts are after a change"))
+            }
+            Some(longest) => {
+                frame::longest_part(&mut self.asm, self.frame);
+                self.asm.jump_if(Cond::Gt, Reg::R1, longest, give_up);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     fn end(

@@ -3,7 +3,8 @@
 use crate::frames;
 use crate::twin::{Made, Twin, equal, look, packet_type};
 use causeway_bpf::{SkbContext, TestRun, action};
-use causeway_fastpath::{Above, Exit, Hook, Place};
+use causeway_engine::ir::{Builder, Field, Test};
+use causeway_fastpath::{Above, Counters, Exit, Graph, Hook, Node, Place, Target};
 use causeway_packet::Packet;
 use fastrand::Rng;
 
@@ -172,4 +173,36 @@ fn is_same(
         }
         _ => equal(&run.verdict, &action::TCX_DROP, "verdict"),
     }
+}
+
+/// Where all parts are short it is known of all.
+#[test]
+fn lengths_of_parts_are_told_by_the_longest() {
+    if !crate::is_root() {
+        return;
+    }
+    let (mut short, mut up) = (0, 0);
+    for seed in 0..40 {
+        let rng = &mut Rng::with_seed(seed);
+        let mut b = Builder::new();
+        let (yes, no) = (b.block(), b.block());
+        let length = b.get(Field::Length);
+        b.branch(Test::Above(length.into(), rng.u64(300..1_800).into()), yes, no);
+        b.at(yes);
+        b.leave(1);
+        b.at(no);
+        b.leave(0);
+        let outputs = vec![Some(Target::Emit(0)), Some(Target::Emit(1))];
+        let node = Node { name: "long".to_owned(), program: b.finish(), tables: Vec::new(), outputs };
+        let shared = Counters::new().expect("counters").with_bytes();
+        let mut twin = Twin::new(Graph { nodes: vec![node] }, &shared, 2, HOOK);
+        for _ in 0..20 {
+            match compare(&mut twin, rng).unwrap_or_else(|why| panic!("seed {seed}: {why}")) {
+                Exit::Emit(0) => short += 1,
+                Exit::Up(Place::Node(0)) => up += 1,
+                other => panic!("left by {other:?}"),
+            }
+        }
+    }
+    assert!(short > 200 && up > 200, "{short} were short, {up} went up");
 }

@@ -118,7 +118,7 @@ pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
 }
 
 /// The program that takes every frame of a port, for those that a graph's program gives up: they have been judged. What cannot
-/// be taken is the kernel's, or is dropped, if the program has `written` to it.
+/// be taken is the kernel's, or is dropped, if the program has `written` to it, and always at tcx, where luggage is written.
 ///
 /// # Errors
 /// As [`Asm::finish`].
@@ -126,13 +126,13 @@ pub fn taking(maps: &Maps<'_>, place: Place, written: bool) -> Result<Code> {
     let mut a = Asm::new();
     // What comes here has its luggage already.
     let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps }, place);
-    if written {
+    if written || place == Place::Tcx {
         p.refusal = place.drop();
     }
     p.find_port(&mut a);
     match place {
         Place::Xdp => p.take(&mut a),
-        Place::Tcx => p.send(&mut a),
+        Place::Tcx => p.send(&mut a, Reason::HalfDone),
     }
     p.leave(&mut a);
     a.finish()

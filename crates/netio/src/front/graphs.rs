@@ -14,8 +14,9 @@ pub(super) struct Graphs {
     programs: Map,
     takers: Map,
     doubters: Map,
-    /// Where packets bring luggage.
+    /// At XDP, where frames bring luggage.
     roomless: Option<Map>,
+    has_luggage: bool,
     known: Mutex<Known>,
 }
 
@@ -30,13 +31,14 @@ impl Graphs {
         let takers = array_of("take", place, &given_up)?;
         let doubters = array_of("doubt", place, &[passing(maps, place, Reason::SelfCheck)?])?;
         let no_room = || array_of("room", place, &[passing(maps, place, Reason::NoRoom)?]);
-        let roomless = maps.luggage.then(no_room).transpose()?;
-        Ok(Graphs { programs, takers, doubters, roomless, known: Mutex::default() })
+        let roomless = (maps.luggage && place == Place::Xdp).then(no_room).transpose()?;
+        let (has_luggage, known) = (maps.luggage, Mutex::default());
+        Ok(Graphs { programs, takers, doubters, roomless, has_luggage, known })
     }
 
     /// Whether packets bring luggage.
     pub fn has_luggage(&self) -> bool {
-        self.roomless.is_some()
+        self.has_luggage
     }
 
     /// The programs by number of the port.
@@ -123,13 +125,13 @@ impl Front {
         self.graphs(place).map(|graphs| &graphs.doubters)
     }
 
-    /// An array of one program, which leaves a packet to the kernel that has no room for its luggage.
+    /// An array of one program, which leaves a frame to the kernel that has no room for its luggage. None where no frames bring any;
+    /// at tcx the kernel has none of the packets that do.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if ports bring none.
-    pub fn roomless(&self, place: Place) -> Result<&Map> {
-        let none = || Error::new(ErrorKind::Unsupported, "the ports bring no luggage");
-        self.graphs(place)?.roomless.as_ref().ok_or_else(none)
+    /// [`ErrorKind::Unsupported`] if there is no room for graphs.
+    pub fn roomless(&self, place: Place) -> Result<Option<&Map>> {
+        Ok(self.graphs(place)?.roomless.as_ref())
     }
 
     pub(super) fn graphs(&self, place: Place) -> Result<&Graphs> {

@@ -12,8 +12,10 @@ const READABLE: i32 = 14 + 60 + 60;
 const BY_FRAGMENTS: i32 = 0xffff;
 
 impl Parts<'_> {
-    /// The program for all packets of a port: the graph, where there is one, or else they are taken as they came.
+    /// The program for all packets of a port: the graph, where there is one, or else they are taken as they came. None is the
+    /// kernel's.
     pub fn parcel(&mut self, a: &mut Asm) {
+        self.refusal = self.place.drop();
         let (readable, short) = (a.label(), a.label());
         a.store(Size::W, CTX, sk_buff::CB, 0);
         // Graphs know tags where they are on a wire.
@@ -36,14 +38,14 @@ impl Parts<'_> {
         a.call(Helper::SkbPullData);
         a.bind(readable);
         self.graph(a);
-        self.send(a);
+        self.send(a, Reason::NoRoom);
         self.leave(a);
     }
 
-    /// Takes the packet, with the luggage that is in front of it: as many bytes as the first word of [`sk_buff::CB`] says.
-    pub fn send(&mut self, a: &mut Asm) {
-        let is_kernels = self.refusal == self.place.pass();
-        let no_room = self.pass(a, if is_kernels { Reason::NoRoom } else { Reason::HalfDone });
+    /// Takes the packet, with the luggage that is in front of it: as many bytes as the first word of [`sk_buff::CB`] says. If there is
+    /// no room or memory for its label it is `lost`.
+    pub fn send(&mut self, a: &mut Asm, lost: Reason) {
+        let no_room = self.pass(a, lost);
         a.bind(self.taken);
         a.mov(Reg::R1, CTX);
         a.mov(Reg::R2, i32::from(parcel::LABEL));

@@ -2,8 +2,8 @@
 
 use super::Place;
 
-/// What the program decided about a frame, and why. All but [`Reason::Taken`] and [`Reason::HalfDone`] go to the kernel. The last
-/// ones are frames that a graph's program redirected and that were lost on the way out (`losses`).
+/// What the program decided about a frame, and why. All but [`Reason::Taken`] and [`Reason::HalfDone`] go to the kernel, and at tcx
+/// [`Reason::NoRoom`]. The last ones are frames that a graph's program redirected and that were lost on the way out (`losses`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Reason {
@@ -11,7 +11,8 @@ pub enum Reason {
     Taken,
     /// To be taken, but the queue has no socket.
     NoSocket,
-    /// To be taken, as it came, but there is no room in front of it for what is to go with it.
+    /// To be taken, as it came, but there is no room in front of it for what is to go with it. At tcx it is dropped: where packets
+    /// are taken there, all are the graph's, which might not have forwarded it.
     NoRoom,
     /// Half done by a graph's program and to be taken, but the queue has no socket any more, or at tcx there is no room. Dropped:
     /// the kernel is to have frames as they came.
@@ -102,7 +103,10 @@ impl Reason {
         match self {
             Reason::Taken => of_place!("taken"),
             Reason::NoSocket => of_place!("pass_no_socket"),
-            Reason::NoRoom => of_place!("pass_no_room"),
+            Reason::NoRoom => match place {
+                Place::Xdp => "xdp_pass_no_room",
+                Place::Tcx => "tcx_drop_no_room",
+            },
             Reason::HalfDone => of_place!("drop_half_done"),
             Reason::Lease => of_place!("pass_lease"),
             Reason::NotTaken => of_place!("pass_not_taken"),

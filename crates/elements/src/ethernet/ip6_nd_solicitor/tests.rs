@@ -1,5 +1,6 @@
 use super::*;
 use causeway_engine::harness::{Harness, packet};
+use causeway_engine::ir::Outcome;
 use causeway_packet::wire::ndisc::{NeighborSolicitation, ROUTER, SOLICITED};
 use proptest::prelude::*;
 
@@ -50,6 +51,39 @@ fn a_packet_waits_until_its_neighbour_has_answered() {
     let table = h.read("table").unwrap();
     assert_eq!(table, "2001:db8::ab:cdef 1 02-00-00-00-00-09\n");
     assert_eq!(h.read("stats").unwrap(), "1 packets killed\n1 ND Solicitation Message sent\n");
+}
+
+#[test]
+fn what_it_says_it_does_it_does_for_neighbours_that_need_not_be_asked() {
+    let mut h = harness(2);
+    for target in ["2001:db8::2", "2001:db8::3"] {
+        h.push(0, to(target, b"first"));
+    }
+    h.push(1, advertisement("2001:db8::2", PEER, SOLICITED | OVERRIDE));
+    h.take(0);
+    let run = |h: &Harness, target: &str, now_ns: u64| {
+        let (mut program, mut packet) = (h.lower().expect("a program"), to(target, b"packet"));
+        match program.run(&mut packet, now_ns) {
+            Outcome::Leave(0) => Some((packet.data().to_vec(), packet.mac_distance())),
+            other => {
+                assert_eq!((other, packet.data()), (Outcome::GiveUp, &b"packet"[..]));
+                None
+            }
+        }
+    };
+    let said = run(&h, "2001:db8::2", 0).expect("it is known");
+    h.push(0, to("2001:db8::2", b"packet"));
+    let sent = h.take(0).pop().expect("sent");
+    assert_eq!(said, (sent.data().to_vec(), sent.mac_distance()));
+    let entries = |now_ns| {
+        let tables = h.lower().expect("a program").into_tables();
+        tables[0].entries(now_ns).expect("few").into_iter().map(|(address, _)| address).collect::<Vec<_>>()
+    };
+    assert_eq!(entries(0), [[0x2001_0db8_0000_0000, 2]]);
+    assert_eq!((run(&h, "2001:db8::3", 0), run(&h, "ff02::1:2", 0), run(&h, "::", 0)), (None, None, None));
+    // It is to be asked again, which the element does.
+    let later_ns = u64::MAX;
+    assert_eq!((run(&h, "2001:db8::2", later_ns), entries(later_ns)), (None, vec![]));
 }
 
 #[test]

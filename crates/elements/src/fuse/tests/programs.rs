@@ -81,6 +81,8 @@ const CASES: &[Case] = &[
     case("LCTrieIP6Lookup", (1, 3), ROUTES6),
     case("CheckIP6Header", (1, 2), &["", "OFFSET 14", ":: a00:1::, 14"]),
     case("DecIP6HLIM", (1, 2), &[""]),
+    case("IP6Fragmenter", (1, 2), &["1500", "100"]),
+    case("IP6NDSolicitor", (2, 1), &["2001:db8::1, 2:0:0:0:0:1"]),
     case("HashSwitch", (1, 4), &["26, 8", "0, 1", "14, 32"]),
     Case { class: "Switch", ports: (1, 3), configs: &["0", "2"], writes: &[("switch", "1")], stripped: 0 },
     case("Switch", (1, 3), &["-1"]),
@@ -114,7 +116,7 @@ const CASES: &[Case] = &[
     case("StripEtherVLANHeader", (1, 2), &["", "-1", "5"]),
 ];
 
-const NEED_IP6: [&str; 2] = ["CheckIP6Header", "SetIP6DSCP"];
+const NEED_IP6: [&str; 3] = ["CheckIP6Header", "SetIP6DSCP", "IP6NDSolicitor"];
 
 #[test]
 fn every_class_that_lowers_is_compared() {

@@ -141,7 +141,10 @@ fn counters_of_ports_at_tcx_are_named_so() {
     let names: Vec<&str> =
         Reason::ALL.iter().filter(|r| r.is_of(Place::Tcx)).map(|r| r.name(Place::Tcx)).collect();
     let (others, passes): (Vec<&str>, _) = names.iter().partition(|name| !name.starts_with("tcx_pass_"));
-    assert!(others == ["tcx_taken", "tcx_drop_half_done"] && passes.len() > 10, "{names:?}");
+    assert!(
+        others == ["tcx_taken", "tcx_drop_no_room", "tcx_drop_half_done"] && passes.len() > 10,
+        "{names:?}"
+    );
     assert!(!names.contains(&"tcx_pass_no_socket"), "there are none");
     assert_eq!(Reason::Taken.name(Place::Xdp), "xdp_taken");
 }
@@ -269,4 +272,24 @@ fn what_the_stack_does_not_cut_is_the_kernels() {
         host.send_unfinished(&frame, 34, 6);
         assert_one(&port, Reason::GivenUp);
     });
+}
+
+/// A list of segments (SCTP's) is none any more once something is put in front of the first.
+#[test]
+fn what_is_cut_by_a_list_goes_up_past_the_graph() {
+    let front = match Front::with_luggage(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
+    let port = front.claim_all_at_tcx(LOOPBACK, LOOPBACK).expect("claimed");
+    let mut packet = super_packet(4, 20);
+    packet[23] = 132;
+    for (gso_size, verdict, taken) in
+        [(1_000, action::TCX_DROP, 0), (0xffff, action::TCX_REDIRECT, 1), (0xfffe, action::TCX_DROP, 1)]
+    {
+        let run = port.program().test_run_at_tcx(&packet, SkbContext { gso_size, ..SkbContext::default() });
+        assert_eq!((run.expect("run").verdict, port.count(Reason::Taken).expect("count")), (verdict, taken));
+    }
 }
