@@ -282,6 +282,7 @@ impl<'a> Builder<'a> {
             room_signal,
             quiescent: false,
             one_by_one: false,
+            stamps: spec.stamps,
             fused: Vec::new(),
             entries: 0,
         });

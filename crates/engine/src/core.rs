@@ -183,6 +183,9 @@ impl Core {
         let n = self.nodes.get_mut(node)?;
         let mut element = n.element.take()?;
         let (outs, used) = (std::mem::take(&mut n.outs), std::mem::take(&mut n.used));
+        if n.stamps {
+            self.clock.touch();
+        }
         let started = self.profile.is_some().then(|| (Instant::now(), std::mem::take(&mut self.nested_ns)));
         let before = if self.watched { self.trace_begin(node, &*element) } else { None };
         let mut cx = Cx { core: self, node, outs, used, last_output_first: false };

@@ -180,6 +180,7 @@ impl Harness {
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
             quiescent: false,
             one_by_one: false,
+            stamps: spec.stamps,
             fused: Vec::new(),
             entries: 0,
         };

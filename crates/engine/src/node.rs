@@ -38,6 +38,8 @@ pub(crate) struct Node {
     pub quiescent: bool,
     /// Whether the element gets packets one by one, because it or one behind it acts on others.
     pub one_by_one: bool,
+    /// Whether the clock is read for each of the element's runs.
+    pub stamps: bool,
     /// Nodes that do the element's work for some packets, and ask again when a write handler has changed it.
     pub fused: Vec<usize>,
 }

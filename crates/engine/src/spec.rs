@@ -70,6 +70,9 @@ pub struct Spec {
     /// Whether an element so configured writes of each packet where others may write too, such as to standard error. Where
     /// there are several of them, each writes of a packet before any writes of the next one, as in Click.
     pub tells: fn(&str) -> bool,
+    /// Whether the time that an element sees ([`crate::Cx::now_ns`]) is to be that of the batch, for one that writes it into packets or
+    /// compares it with what is there; to all others it is that of the round.
+    pub stamps: bool,
     /// Whether elements of the class may say what they do to packets, and what becomes of most of them.
     pub lowers: Lowers,
     /// Makes an element from its configuration.
@@ -292,6 +295,7 @@ impl Spec {
         acts_with: &[],
         acts: false,
         tells: |_| false,
+        stamps: false,
         lowers: Lowers::No,
         build: |_| Err(Invalid),
     };

@@ -14,6 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> SetTimestamp -> Discard;",
     see: &["AdjustTimestamp", "DelayShaper", "SetTimestampDelta", "StoreTimestamp"],
     build,
+    stamps: true,
     ..Spec::DEFAULT
 };
 

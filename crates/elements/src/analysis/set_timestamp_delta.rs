@@ -16,6 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
     see: &["SetTimestamp", "AdjustTimestamp"],
     copies: Copies::One,
     build,
+    stamps: true,
     ..Spec::DEFAULT
 };
 

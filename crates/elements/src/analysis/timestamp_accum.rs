@@ -23,6 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
         conf.finish()?;
         Ok(Box::new(TimestampAccum { count: 0, sum_ns: 0 }))
     },
+    stamps: true,
     ..Spec::DEFAULT
 };
 

@@ -23,6 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
     // A flow's numbers are in order, and delays have a mean, only where all of them come by.
     copies: Copies::One,
     build,
+    stamps: true,
     ..Spec::DEFAULT
 };
 

@@ -41,6 +41,7 @@ pub(crate) static SPEC: Spec = Spec {
     see: &["ICMPPingEncap", "ICMPPingResponder", "ICMPPingRewriter"],
     copies: Copies::One,
     build,
+    stamps: true,
     ..Spec::DEFAULT
 };
 

@@ -19,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
               -> SetTestPayload -> Unqueue -> TestCounter -> Discard;",
     see: &["FastUDPSource", "RatedSource", "TestCounter"],
     build: configured::<SetTestPayload>,
+    stamps: true,
     ..Spec::DEFAULT
 };
 

@@ -22,6 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
     see: &["StoreTimestamp", "SetTimestamp"],
     copies: Copies::One,
     build: configured::<Record>,
+    stamps: true,
     ..Spec::DEFAULT
 };
 

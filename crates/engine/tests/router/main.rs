@@ -11,12 +11,13 @@ mod workers;
 use causeway_engine::{Event, Library, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use elements::{COPY, DRAIN, LOG, PIN, SOURCE, STORE};
-use odd::{ALARM, BOUNCE, DEVICE, FAILING, LONG, PATIENT, TALLY, WAIT};
+use odd::{ALARM, BOUNCE, DEVICE, FAILING, LONG, PATIENT, READER, STAMPER, TALLY, WAIT};
 use std::time::{Duration, Instant};
 
 fn library() -> Library {
     let ordinary = [&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN];
-    Library::new(ordinary.into_iter().chain([&FAILING, &DEVICE, &WAIT, &ALARM, &TALLY, &PATIENT, &LONG]))
+    let odd = [&FAILING, &DEVICE, &WAIT, &ALARM, &TALLY, &PATIENT, &LONG, &READER, &STAMPER];
+    Library::new(ordinary.into_iter().chain(odd))
 }
 
 fn plan(text: &str) -> Plan {

@@ -124,6 +124,44 @@ fn build_failing(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Err(Invalid)
 }
 
+/// How long a reader of the clock takes for a batch.
+pub const READS_FOR: Duration = Duration::from_millis(2);
+
+/// Reads the clock for a batch, and then takes some time.
+pub static READER: Spec = Spec {
+    name: "Reader",
+    ports: "1/0-1",
+    processing: "h/h",
+    handlers: &[reads("time", "what the clock said last")],
+    build: |conf| {
+        conf.finish()?;
+        Ok(Box::new(Reader(0)))
+    },
+    ..Spec::DEFAULT
+};
+
+/// The same of a class whose elements write the time into packets.
+pub static STAMPER: Spec = Spec { name: "Stamper", stamps: true, ..READER };
+
+struct Reader(u64);
+
+impl Element for Reader {
+    fn push(&mut self, _: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        self.0 = cx.now_ns();
+        let begin = Instant::now();
+        while begin.elapsed() < READS_FOR {
+            std::hint::spin_loop();
+        }
+        if cx.n_outputs() == 0 {
+            batch.clear();
+        }
+    }
+
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, Error> {
+        Ok(self.0.to_string())
+    }
+}
+
 pub static FAILING: Spec = Spec { name: "Failing", ports: "0/0", build: build_failing, ..Spec::DEFAULT };
 
 /// Calls its own handler whenever a packet passes, and the one that is written to it.

@@ -1,5 +1,6 @@
 //! Simulated time.
 
+use super::odd::READS_FOR;
 use super::{library, log_of, plan, start, until};
 use causeway_engine::{Event, Options, Router};
 use std::time::Duration;
@@ -60,4 +61,14 @@ fn busy_tasks_let_timers_and_devices_have_their_turn() {
     until("the device has its turn", || {
         at(&router.read("l", "log", "").unwrap(), "d:1") == Some(50 + 50 + 129)
     });
+}
+
+#[test]
+fn who_stamps_sees_the_time_of_his_batch_and_others_that_of_the_round() {
+    let router = start("Source(1) -> a :: Reader -> b :: Reader -> c :: Stamper -> d :: Reader;", 1);
+    let time = |element: &str| router.read(element, "time", "").unwrap().parse::<u64>().unwrap();
+    until("all have read", || time("d") > 0);
+    assert_eq!(time("a"), time("b"));
+    assert!(time("c") >= time("b") + 2 * READS_FOR.as_nanos() as u64);
+    assert_eq!(time("d"), time("c"), "and what comes behind is no earlier");
 }
