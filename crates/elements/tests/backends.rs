@@ -231,7 +231,7 @@ fn what_a_port_knows_is_told_while_its_worker_is_stuck() {
     let tell = |event| opener.events.lock().unwrap()[0].send(event).unwrap();
     [Event::LinkDown, Event::LinkUp, Event::LinkDown, Event::MtuChanged(9000)].into_iter().for_each(tell);
     until("they are counted", || {
-        read("events") == "link_up 1\nlink_down 2\nmtu_changed 1\ngone 0\nback 0\nrenamed 0\n"
+        read("events").starts_with("link_up 1\nlink_down 2\nmtu_changed 1\ngone 0\nback 0\nrenamed 0\n")
     });
     let ports: Vec<u64> = router.port_counters().into_iter().map(|(_, n)| n).collect();
     assert_eq!(ports, [7]);

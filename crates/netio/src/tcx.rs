@@ -169,7 +169,7 @@ impl Statistics for Counted {
     }
 }
 
-/// The transmitting half, which keeps the program where it is.
+/// The transmitting half, which keeps the program where it is if nothing receives.
 struct Sender {
     tx: Box<dyn Tx>,
     #[allow(dead_code, reason = "held until it is dropped")]
