@@ -23,7 +23,7 @@ use crate::veth::{FULL_FPS, Outcome, Trial, fit, paid, run};
 use anyhow::{Context, Result};
 use causeway_results::Document;
 use causeway_results::stats::median;
-use measured::{Chosen, HandOver, Measured};
+use measured::{Chosen, Measured};
 use std::path::Path;
 
 /// How far rates may be off, as a part, at points that were not used.
@@ -37,8 +37,6 @@ pub const LOAD_MOST: u32 = 80;
 const RUN_PS: Time = 100 * MILLISECOND;
 /// How often it does so, each time with other chance: the median counts, as of the laboratory's repetitions.
 const RUNS: u64 = 5;
-/// Where, of an even spread between -1 and 1, the lower tenth ends.
-const LEAST: f64 = 0.8;
 /// The part of the tester's time for a frame with which a device that the tester limits is first taken to forward it.
 const QUICKER: f64 = 0.7;
 
@@ -258,9 +256,6 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
     let mut bed = ThisMachine::ready(&device.name)?;
     let take = |what: &str| takes.iter().find(|(name, _)| name.starts_with(what)).map(|(_, ps)| *ps);
     let first = |value: &mut Value<Span>, ps: f64| value.value = ps.max(1.0).round() as u64;
-    if let Some(call) = take("system call") {
-        bed.tester.call = measured_by_itself(call, "by itself: a system call");
-    }
     if let (Some(interrupt_ps), Some(pause_ps)) = (take("interrupt of the clock"), take("pause of a thread"))
     {
         let what = "by itself: how long another thread stands still because of one that sleeps and wakes";
@@ -305,33 +300,33 @@ fn receive(bed: &mut BedValues, chosen: &Chosen) -> [f64; 2] {
     [of_short, of_long]
 }
 
-/// What handing frames over takes where few go together, and what many take beside their frames, as the tester found it. A device
-/// in user space sends by the same ways.
+/// What handing frames over takes, by itself and together, as the tester found it. A device in user space sends by the same ways.
 fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
-    // A tenth of pieces of work that vary by so much at most takes so much less than they mostly do.
-    let least = 1.0 - LEAST * bed.tester.vary.value as f64 / 1e3;
-    let ps = NANOSECOND as f64 / least;
     let [short, long] = chosen.hand_overs;
-    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
-    let call_ps = bed.tester.call.value as f64;
-    let [of_short, of_long] = [short, long].map(|one| one.single_ns() * ps - call_ps / measured::FEW);
-    let byte_ps = ((of_long - of_short) / between).max(0.0);
-    let [[each_ns, call_ns], [each_long_ns, _]] = [short, long].map(HandOver::many_ns);
-    let by_tester = "by the tester: hand-overs that nothing disturbed";
-    bed.tester.single_byte = measured_by_itself(byte_ps, by_tester);
-    bed.tester.single = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, by_tester);
-    let first_byte_ps = ((each_long_ns - each_ns) * ps / between).max(0.0);
-    bed.tester.first_byte = measured_by_itself(first_byte_ps, by_tester);
-    bed.tester.first = measured_by_itself(each_ns * ps - first_byte_ps * paid(short.bytes) as f64, by_tester);
-    let many_call = measured_by_itself(call_ns * ps - call_ps, by_tester);
+    let bytes = [short, long].map(|one| paid(one.bytes) as f64);
+    let by_tester = "by the tester: what hand-overs mostly take that find the device awake";
+    let measured = |ps: f64| measured_by_itself(ps, by_tester);
+    // Of both lengths: what a line through them has of no bytes, and of each.
+    let line = |of: [f64; 2]| {
+        let byte_ps = ((of[1] - of[0]) / (bytes[1] - bytes[0])).max(0.0);
+        [of[0] - byte_ps * bytes[0], byte_ps]
+    };
+    let ps = NANOSECOND as f64;
+    let calls_ps = [short, long].map(|one| one.call_ns() * ps);
+    let call_ps = (calls_ps[0] + calls_ps[1]) / 2.0;
+    let singles_ps = [short, long].map(|one| one.alone_ns * ps - call_ps);
+    let many_call_ps = bed.tester.many_call.value as f64;
+    let [first_ps, first_byte_ps] =
+        line([short, long].map(|one| (one.many_ns * ps - call_ps - many_call_ps) / measured::MANY));
+    let [single_ps, single_byte_ps] = line(singles_ps);
+    bed.tester.call = measured(call_ps);
+    (bed.tester.single, bed.tester.single_byte) = (measured(single_ps), measured(single_byte_ps));
+    (bed.tester.first, bed.tester.first_byte) = (measured(first_ps), measured(first_byte_ps));
     if bed.device.many.value > 1 {
-        bed.device.single = measured_by_itself(
-            of_short - each_ns * ps,
-            "as the tester's, where few go together less where many do",
-        );
-        bed.device.many_call = many_call.clone();
+        let more_ps = singles_ps[0] - (first_ps + first_byte_ps * bytes[0]);
+        bed.device.single =
+            measured_by_itself(more_ps, "as the tester's, where few go together less where many do");
     }
-    bed.tester.many_call = many_call;
 }
 
 impl Found {
@@ -359,7 +354,7 @@ impl Found {
             .flat_map(|point| (0..RUNS).map(|run| (point.bytes, point.load_fps, how.seed + run)))
             .collect();
         let outcomes = parallel(&runs, |&(bytes, load_fps, seed)| {
-            run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed, followed: how.followed })
+            run(bed, &Trial { followed: how.followed, ..Trial::new(bytes, load_fps, RUN_PS, seed) })
         });
         let mut left_out = Vec::new();
         for (point, outcomes) in points.iter_mut().zip(outcomes.chunks(RUNS as usize)) {

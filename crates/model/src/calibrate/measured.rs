@@ -20,9 +20,10 @@ const SENT: &str = "/rate of the tester";
 const RECEIVING: &str = "/time to receive";
 /// What it takes to hand frames over, by how many go together.
 const HANDING_OVER: &str = "time to hand over";
-/// Numbers of frames that are handed over, of which these times tell what one takes: where few go together, and many.
-pub const FEW: f64 = 8.0;
-const MANY: [f64; 2] = [16.0, 32.0];
+/// Numbers of frames that are handed over, of which these times tell what one takes: alone, where few go together, and many.
+pub const ALONE: f64 = 1.0;
+pub const FEW: f64 = 4.0;
+pub const MANY: f64 = 64.0;
 /// The part of trials in which hand-overs found the device awake, at least: they pay for its waking otherwise.
 const UNDISTURBED: f64 = 0.1;
 /// Lengths below which nothing is left to predict.
@@ -74,23 +75,19 @@ pub struct Receiving {
 pub struct HandOver {
     /// Length of frames.
     pub bytes: u32,
-    /// A few of them.
+    /// One.
+    pub alone_ns: f64,
+    /// A few.
     pub few_ns: f64,
-    /// The fewest that are many, and twice as many.
-    pub many_ns: [f64; 2],
+    /// Many.
+    pub many_ns: f64,
 }
 
 impl HandOver {
-    /// A frame where few go together, the system call included.
-    pub fn single_ns(&self) -> f64 {
-        self.few_ns / FEW
-    }
-
-    /// A frame where many go together, and what these take beside their frames.
-    pub fn many_ns(self) -> [f64; 2] {
-        let [fewest, twice] = self.many_ns;
-        let each = ((twice - fewest) / (MANY[1] - MANY[0])).max(0.0);
-        [each, (fewest - each * MANY[0]).max(0.0)]
+    /// What is the same for one and for few.
+    pub fn call_ns(self) -> f64 {
+        let each_ns = (self.few_ns - self.alone_ns) / (FEW - ALONE);
+        (self.alone_ns - each_ns).max(0.0)
     }
 }
 
@@ -205,7 +202,7 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
     let hand_over = |bytes: u32| {
         let all = values(&format!("/{bytes} bytes/{HANDING_OVER}"))?;
         let ns = |frames: f64| quantile(&at(all, frames)?.repetitions, UNDISTURBED);
-        Some(HandOver { bytes, few_ns: ns(FEW)?, many_ns: [ns(MANY[0])?, ns(MANY[1])?] })
+        Some(HandOver { bytes, alone_ns: ns(ALONE)?, few_ns: ns(FEW)?, many_ns: ns(MANY)? })
     };
     let hand_overs = full.iter().filter_map(|full| hand_over(full.bytes)).collect();
     let receive = |bytes: u32| {

@@ -31,10 +31,8 @@ fn beds() -> [(&'static str, BedValues); 2] {
         (bed.tester.watched.value, bed.device.watched.value) = (10_000_000, 10_000_000);
         bed.tester.wakes.value = 7_000_000;
         (bed.tester.single.value, bed.tester.single_byte.value) = (1_400_000, 500);
-        bed.tester.many_call.value = 12_000_000;
         if bed.device.many.value > 1 {
             bed.device.single.value = 1_400_000 + 500 * paid(64) - (600_000 + 150 * paid(64));
-            bed.device.many_call.value = 12_000_000;
         }
         let DeviceValues { wake, turn, frame, byte, .. } = &mut bed.device;
         let known = if name == "kernel" {
@@ -73,9 +71,7 @@ fn series(name: String, points: Vec<(u32, f64)>) -> Series {
 
 /// What the laboratory would write if these were its beds.
 fn laboratory(beds: &[(&str, BedValues)]) -> Document {
-    let made = |bed: &BedValues, bytes, load_fps| {
-        run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed: SEED, followed: None })
-    };
+    let made = |bed: &BedValues, bytes, load_fps| run(bed, &Trial::new(bytes, load_fps, RUN_PS, SEED));
     let mut document = Document::new(Run::default());
     document.run.machine.processor = "a \"processor\"".to_owned();
     document.series.extend(TAKES.map(|(thing, ps)| series(format!("machine/{thing}"), vec![(0, ps)])));
@@ -93,11 +89,8 @@ fn laboratory(beds: &[(&str, BedValues)]) -> Document {
             let single = each([t.single.value, t.single_byte.value]);
             let many = each([t.first.value, t.first_byte.value]);
             let call = t.call.value as f64 / 1e3;
-            let of_many = |frames: f64| call + t.many_call.value as f64 / 1e3 + frames * many;
-            // A tenth of them takes less.
-            let least = 1.0 - LEAST * t.vary.value as f64 / 1e3;
-            let times = [(8, call + 8.0 * single), (16, of_many(16.0)), (32, of_many(32.0))];
-            let times = times.map(|(frames, ns)| (frames, ns * least)).to_vec();
+            let of_many = call + t.many_call.value as f64 / 1e3 + 64.0 * many;
+            let times = vec![(1, call + single), (4, call + 4.0 * single), (64, of_many)];
             document.series.push(series(format!("{name}/{bytes} bytes/time to hand over"), times));
         }
         for (bytes, one) in &full {

@@ -100,8 +100,7 @@ fn missed(values: &BedValues, targets: &[Target], moved: &Vector, seed: u64) -> 
     }
     let trials = |&(bytes, load_fps): &(u32, f64)| -> Vec<Outcome> {
         let duration_ps = if load_fps < FULL_FPS { DELAY_PS } else { RATE_PS };
-        let trial = |n| Trial { bytes, load_fps, duration_ps, seed: seed + n, followed: None };
-        (0..RUNS).map(|n| run(values, &trial(n))).collect()
+        (0..RUNS).map(|n| run(values, &Trial::new(bytes, load_fps, duration_ps, seed + n))).collect()
     };
     let outcomes: Vec<_> = loads.iter().map(trials).collect();
     let of = |target: &Target| {

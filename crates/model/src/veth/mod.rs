@@ -18,6 +18,7 @@ mod tests;
 
 use crate::event::{MILLISECOND, Queue, SECOND, Time};
 use crate::trace::Trace;
+use causeway_results::traffic::group;
 use device::{Comes, Device, Goes};
 use machine::BedValues;
 use tester::{Piece, Tester};
@@ -43,6 +44,8 @@ pub struct Trial {
     pub bytes: u32,
     /// Frames a second.
     pub load_fps: f64,
+    /// Frames that leave together, when the last of them is due.
+    pub group: u32,
     /// How long.
     pub duration_ps: Time,
     /// What is random follows from it.
@@ -118,14 +121,22 @@ struct Counts {
     spent_ps: [Time; 6],
 }
 
+impl Trial {
+    /// Frames that leave as the laboratory has them leave.
+    pub fn new(bytes: u32, load_fps: f64, duration_ps: Time, seed: u64) -> Trial {
+        let group = group(load_fps, f64::from(bytes));
+        Trial { bytes, load_fps, group, duration_ps, seed, followed: None }
+    }
+}
+
 impl Bed {
     fn new(values: &BedValues, trial: &Trial) -> Bed {
-        let Trial { bytes, load_fps, seed, followed, .. } = *trial;
+        let Trial { bytes, seed, followed, .. } = *trial;
         let mut queue = Queue::new();
         queue.at(0, Event::Tester(0));
         Bed {
             queue,
-            tester: Tester::new(&values.tester, bytes, load_fps, seed),
+            tester: Tester::new(&values.tester, trial),
             device: Device::new(&values.device, bytes, !seed),
             written_ps: Vec::new(),
             handed_over: 0,

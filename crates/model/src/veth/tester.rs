@@ -9,7 +9,7 @@
 //! together.
 
 use super::machine::TesterValues;
-use super::paid;
+use super::{Trial, paid};
 use crate::event::{MICROSECOND, NANOSECOND, SECOND, Time};
 
 /// What the processor does next.
@@ -55,6 +55,8 @@ pub struct Tester {
     vary: Vary,
     /// Between two frames that are due.
     period_ps: f64,
+    /// Frames that leave together, when the last of them is due.
+    group: u64,
     handing: Option<Handing>,
     /// Whether the device's processor has to be woken.
     has_to_wake: bool,
@@ -138,8 +140,9 @@ pub(super) fn divided(frame_ps: Time, together: u64) -> [Time; 2] {
 }
 
 impl Tester {
-    /// One that is to send so many frames of this length a second.
-    pub fn new(values: &TesterValues, bytes: u32, load_fps: f64, seed: u64) -> Tester {
+    /// One that is to send what a trial has.
+    pub fn new(values: &TesterValues, trial: &Trial) -> Tester {
+        let Trial { bytes, load_fps, group, seed, .. } = *trial;
         let bytes = paid(bytes);
         let frame_ps = values.send.value + values.byte.value * bytes;
         let first_ps = values.first.value + values.first_byte.value * bytes;
@@ -160,6 +163,7 @@ impl Tester {
             ring: values.ring.value,
             vary: Vary::new(values.vary.value, seed),
             period_ps: SECOND as f64 / load_fps,
+            group: u64::from(group.max(1)),
             handing: None,
             has_to_wake: false,
             takes: false,
@@ -237,7 +241,8 @@ impl Tester {
             return (Piece::Receives(frames), self.look_ps + ps);
         }
         if due == 0 {
-            let left_ps = self.due_ps(self.sent).saturating_sub(now_ps);
+            let last = self.sent - self.sent % self.group + self.group - 1;
+            let left_ps = self.due_ps(last).saturating_sub(now_ps);
             return (Piece::Looks, left_ps.div_ceil(self.look_ps).max(1) * self.look_ps);
         }
         self.takes = true;
@@ -249,12 +254,13 @@ impl Tester {
         (number as f64 * self.period_ps) as Time
     }
 
-    /// Frames that are due and were not sent.
+    /// Frames that are due and were not sent, in whole groups.
     fn due(&self, now_ps: Time) -> u64 {
         // One more than by division, which rounds.
         let most = (now_ps as f64 / self.period_ps) as u64 + 2;
         let due = (most.saturating_sub(2)..=most).take_while(|&number| self.due_ps(number) <= now_ps).last();
-        due.map_or(0, |number| (number + 1).saturating_sub(self.sent))
+        let whole = |number: u64| (number + 1) / self.group * self.group;
+        due.map_or(0, |number| whole(number).saturating_sub(self.sent))
     }
 
     fn send(&mut self, frames: u64) -> (Piece, Time) {

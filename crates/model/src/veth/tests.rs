@@ -27,7 +27,7 @@ fn by_hand(device: &str) -> BedValues {
 }
 
 fn trial(load_fps: f64) -> Trial {
-    Trial { bytes: 64, load_fps, duration_ps: LONG, seed: 1, followed: None }
+    Trial { bytes: 64, load_fps, group: 1, duration_ps: LONG, seed: 1, followed: None }
 }
 
 fn way(values: &BedValues, load_fps: f64, frame: u64) -> Vec<String> {
@@ -105,7 +105,7 @@ fn whoever_wakes_the_device_pays_for_it_and_frames_gather() {
 fn many_go_in_parts_of_which_the_first_is_quicker() {
     let mut values = by_hand("kernel").tester;
     let pieces = |values: &TesterValues, now_ps: Time, pieces: usize| -> Vec<(Piece, Time)> {
-        let mut tester = Tester::new(values, 64, 1e6, 1);
+        let mut tester = Tester::new(values, &trial(1e6));
         let mut at_ps = now_ps;
         let next = |_| {
             let (piece, end_ps) = tester.next(at_ps);
@@ -212,7 +212,7 @@ fn what_became_due_while_frames_were_taken_out_goes_together() {
 fn a_look_ends_when_a_frame_comes() {
     let mut values = by_hand("kernel").tester;
     let at = |values: &TesterValues| {
-        let mut tester = Tester::new(values, 64, 10e3, 1);
+        let mut tester = Tester::new(values, &trial(10e3));
         assert_eq!(tester.next(0), (Piece::Writes(1), 2 * US));
         assert_eq!(tester.next(2 * US), (Piece::HandsOver(1), 3 * US));
         assert_eq!(tester.came(US), (true, None), "it does not look");
@@ -249,6 +249,20 @@ fn few_and_many_go_by_different_ways() {
     assert_eq!(run(&values, &trial(5e3)).inside_us[0], 14.0);
     let full = run(&values, &Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) });
     assert!((full.forwarded_fps / (64e6 / 159.0) - 1.0).abs() < 0.01, "{full:?}");
+}
+
+/// Ten leave together when the last of them is due, which at one each microsecond is at 9 us, at 19 us and so on: each is with the
+/// device 1 us for the call and 2 us for each after that, as far as it was before in the group. One that is late sends two groups.
+#[test]
+fn frames_leave_in_groups_when_the_last_is_due() {
+    let values = by_hand("kernel").tester;
+    let mut tester = Tester::new(&values, &Trial { group: 10, ..trial(1e6) });
+    assert_eq!(tester.next(0), (Piece::Looks, 9 * US));
+    assert_eq!(tester.next(9 * US), (Piece::Writes(10), 20 * US));
+    (0..10).for_each(|n| assert_eq!(tester.next((20 + n) * US), (Piece::HandsOver(1), (21 + n) * US)));
+    assert_eq!(tester.next(30 * US), (Piece::Writes(20), 51 * US));
+    let groups = |load_fps| Trial::new(64, load_fps, LONG, 1).group;
+    assert_eq!([groups(400e3), groups(500e3)], [1, 64]);
 }
 
 #[test]
