@@ -1,7 +1,7 @@
 //! The model of this machine: a few of the laboratory's numbers, and what the simulation makes of them at all other points.
 //!
 //! The laboratory measures a device between veths in rounds (`causeway_lab::run::Rounds`). The bed is a machine of the simulation
-//! ([`veth`](crate::veth)): six of its values are fitted to rates of two lengths and four median delays, what can be measured by
+//! ([`veth`](crate::veth)): four of its values are fitted to rates of two lengths and four median delays, what can be measured by
 //! itself is, and all is written to a file, `this-machine.toml`. Predictions are made from that file, and held against what was
 //! measured; a file of an earlier day predicts as well, and nothing is calibrated then.
 //!
@@ -37,7 +37,7 @@ pub const LOAD_MOST: u32 = 80;
 const RUN_PS: Time = 100 * MILLISECOND;
 /// How often it does so, each time with other chance: the median counts, as of the laboratory's repetitions.
 const RUNS: u64 = 5;
-/// The part of the tester's time for a frame with which a device that the tester limits is first taken to forward it.
+/// The part of the time from one frame that is forwarded to the next with which a device is first taken to forward it.
 const QUICKER: f64 = 0.7;
 
 /// What a simulation is to do beside predicting.
@@ -262,7 +262,7 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
         let value = measured_by_itself(interrupt_ps + pause_ps, what);
         (bed.tester.watched, bed.device.watched) = (value.clone(), value);
     }
-    let receive_ps = receive(&mut bed, chosen);
+    receive(&mut bed, chosen);
     hand_over(&mut bed, chosen);
     if let Some(wake) = take("wake-up") {
         first(&mut bed.device.wake, wake);
@@ -271,61 +271,47 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
         bed.tester.wakes =
             measured_by_itself(call, "by itself: the call that wakes a thread on another processor");
     }
-    // What a frame of each of the two lengths takes the tester, and the device if that is a little quicker.
-    let per_frame = |n: usize| {
-        let [sent, forwarded] = [2 * n, 2 * n + 1].map(|target| chosen.targets[target].measured);
-        [(SECOND as f64 - forwarded * receive_ps[n]) / sent, QUICKER * SECOND as f64 / forwarded]
-    };
-    let bytes = chosen.rates.map(|bytes| paid(bytes) as f64);
-    let [short, long] = [per_frame(0), per_frame(1)];
-    let tester = (&mut bed.tester.send, &mut bed.tester.byte);
-    let device = (&mut bed.device.frame, &mut bed.device.byte);
-    for (n, (frame, byte)) in [tester, device].into_iter().enumerate() {
-        let byte_ps = ((long[n] - short[n]) / (bytes[1] - bytes[0])).max(0.0);
-        first(byte, byte_ps);
-        first(frame, short[n] - byte_ps * bytes[0]);
-    }
+    // What a frame of each of the two lengths takes the device, if it is a little quicker than what it forwards.
+    let frame_ps = [0, 1].map(|n| QUICKER * SECOND as f64 / chosen.targets[n].measured);
+    let [of_none_ps, byte_ps] = line(frame_ps, chosen.rates);
+    first(&mut bed.device.byte, byte_ps);
+    first(&mut bed.device.frame, of_none_ps);
     Ok(bed)
 }
 
-/// What receiving a frame takes, of both lengths.
-fn receive(bed: &mut BedValues, chosen: &Chosen) -> [f64; 2] {
-    let [short, long] = chosen.receiving;
-    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
-    let [of_short, of_long] = [short, long].map(|one| one.frame_ns * NANOSECOND as f64);
-    let byte_ps = ((of_long - of_short) / between).max(0.0);
+/// What a line through times of two lengths, picoseconds, has of no bytes, and of each.
+fn line(times_ps: [f64; 2], lengths: [u32; 2]) -> [f64; 2] {
+    let [short, long] = lengths.map(|bytes| paid(bytes) as f64);
+    let byte_ps = ((times_ps[1] - times_ps[0]) / (long - short)).max(0.0);
+    [times_ps[0] - byte_ps * short, byte_ps]
+}
+
+/// What receiving a frame takes.
+fn receive(bed: &mut BedValues, chosen: &Chosen) {
+    let all = chosen.receiving;
+    let of = line(all.map(|one| one.frame_ns * NANOSECOND as f64), all.map(|one| one.bytes));
     let what = "by the tester at full load: what taking frames out took";
-    bed.tester.receive = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, what);
-    bed.tester.receive_byte = measured_by_itself(byte_ps, what);
-    [of_short, of_long]
+    let [receive, byte] = of.map(|ps| measured_by_itself(ps, what));
+    (bed.tester.receive, bed.tester.receive_byte) = (receive, byte);
 }
 
 /// What handing frames over takes, by itself and together, as the tester found it. A device in user space sends by the same ways.
 fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
-    let [short, long] = chosen.hand_overs;
-    let bytes = [short, long].map(|one| paid(one.bytes) as f64);
-    let by_tester = "by the tester: what hand-overs mostly take that find the device awake";
-    let measured = |ps: f64| measured_by_itself(ps, by_tester);
-    // Of both lengths: what a line through them has of no bytes, and of each.
-    let line = |of: [f64; 2]| {
-        let byte_ps = ((of[1] - of[0]) / (bytes[1] - bytes[0])).max(0.0);
-        [of[0] - byte_ps * bytes[0], byte_ps]
-    };
-    let ps = NANOSECOND as f64;
-    let calls_ps = [short, long].map(|one| one.call_ns() * ps);
-    let call_ps = (calls_ps[0] + calls_ps[1]) / 2.0;
-    let singles_ps = [short, long].map(|one| one.alone_ns * ps - call_ps);
+    let (all, ps) = (chosen.hand_overs, NANOSECOND as f64);
+    let lengths = all.map(|one| one.bytes);
+    let what = "by the tester: what hand-overs mostly take that find the device awake";
+    let call_ps = all.map(|one| one.call_ns() * ps).iter().sum::<f64>() / 2.0;
     let many_call_ps = bed.tester.many_call.value as f64;
-    let [first_ps, first_byte_ps] =
-        line([short, long].map(|one| (one.many_ns * ps - call_ps - many_call_ps) / measured::MANY));
-    let [single_ps, single_byte_ps] = line(singles_ps);
-    bed.tester.call = measured(call_ps);
-    (bed.tester.single, bed.tester.single_byte) = (measured(single_ps), measured(single_byte_ps));
-    (bed.tester.first, bed.tester.first_byte) = (measured(first_ps), measured(first_byte_ps));
+    let single_ps = all.map(|one| one.alone_ns * ps - call_ps);
+    let send_ps = all.map(|one| (one.many_ns * ps - call_ps - many_call_ps) / measured::MANY);
+    let [single, single_byte] = line(single_ps, lengths).map(|ps| measured_by_itself(ps, what));
+    let [send, byte] = line(send_ps, lengths).map(|ps| measured_by_itself(ps, what));
+    bed.tester.call = measured_by_itself(call_ps, what);
+    (bed.tester.single, bed.tester.single_byte) = (single, single_byte);
+    (bed.tester.send, bed.tester.byte) = (send, byte);
     if bed.device.many.value > 1 {
-        let more_ps = singles_ps[0] - (first_ps + first_byte_ps * bytes[0]);
-        bed.device.single =
-            measured_by_itself(more_ps, "as the tester's, where few go together less where many do");
+        let what = "as the tester's, where few go together less where many do";
+        bed.device.single = measured_by_itself(single_ps[0] - send_ps[0], what);
     }
 }
 

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// A load at which caches and tables become warm, and how much shorter than others that trial is.
-const WARM_FPS: f64 = 20e3;
+/// How much shorter than others a trial is in which caches, tables and memory become warm, at the highest load: of the first
+/// trial after the start else a part goes into memory that was never touched.
 const WARM_PART: u64 = 4;
 /// First rounds, of which the median says what a device carries.
 const FIRST: usize = 3;
@@ -129,7 +129,7 @@ impl Rounds {
                     let control = started.control(interrupted.clone());
                     let mut tester = Ports::new(ground.open()?, traffic, comparison.manner(), control)?;
                     let warm_ns = comparison.preset.trial_ns / WARM_PART;
-                    tester.trial(&Request::new(WARM_FPS, warm_ns))?;
+                    tester.trial(&Request::new(self.description.highest_fps, warm_ns))?;
                     let mut trials = Trials { rounds: self, tester, yardstick: &mut yardstick };
                     let at = At { device, bytes: *bytes };
                     let Some(carried) = places.next() else { continue };

@@ -6,7 +6,7 @@ use crate::analyser::Sent;
 use crate::frame::{Seen, Tag, Template, look};
 use crate::search::Request;
 use crate::timetable::Timetable;
-use causeway_packet::{Batch, Packet};
+use causeway_packet::{BATCH, Batch, Packet};
 use causeway_results::traffic::{Plan, Traffic};
 
 /// What one port sends in a trial.
@@ -14,8 +14,9 @@ pub struct Generator<'a> {
     templates: &'a [Template],
     order: &'a [u16],
     timetable: Timetable,
-    /// Frames that leave together, when the last of them is due.
+    /// Frames that leave together, when the last of them is due; and how many do at most, if they are late.
     group: u32,
+    most: usize,
     /// Those that leave next: when, and how many.
     next: Option<(u64, u32)>,
     load_fps: f64,
@@ -58,6 +59,7 @@ impl<'a> Generator<'a> {
             order: plan.order(port),
             timetable,
             group: 1,
+            most: BATCH,
             next,
             load_fps: request.load_fps() * plan.share(port),
             bytes: traffic.mean_length().unwrap_or_default(),
@@ -74,9 +76,9 @@ impl<'a> Generator<'a> {
         (self.load_fps, self.bytes)
     }
 
-    /// So many frames leave together, when the last of them is due.
-    pub fn gather(&mut self, group: u32) {
-        self.group = group;
+    /// So many frames leave together, when the last of them is due; and not more than so many at a time, if they are late.
+    pub fn gather(&mut self, (group, most): (u32, u32)) {
+        (self.group, self.most) = (group, most as usize);
         self.next = self.gathered(self.next);
     }
 
@@ -99,7 +101,7 @@ impl Source for Generator<'_> {
     #[inline]
     fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64> {
         while let Some((due_ns, left)) = self.next {
-            if due_ns > now_ns || batch.is_full() {
+            if due_ns > now_ns || batch.len() >= self.most {
                 return Some(due_ns);
             }
             let flow = self.order[self.place];
@@ -144,7 +146,6 @@ fn frame(template: &Template, tag: Tag) -> Option<Packet> {
 pub mod tests {
     use super::*;
     use crate::frame::Ends;
-    use causeway_packet::BATCH;
     use causeway_packet::wire::MacAddr;
     use causeway_results::traffic::{Family, Matrix, Sizes, Stream};
 
@@ -191,15 +192,15 @@ pub mod tests {
     fn frames_that_leave_together_do_so_when_the_last_is_due() {
         with_generator(1e6, |mut generator| {
             assert_eq!(generator.load(), (1e6, 64.0));
-            generator.gather(64);
+            generator.gather((64, 192));
             let mut batch = Batch::new();
             assert_eq!(generator.fill(62_999, &mut batch), Some(63_000));
             assert!(batch.is_empty());
             assert_eq!(generator.fill(63_000, &mut batch), Some(127_000));
             assert_eq!(tags(&batch)[..2], [(0, 0, 63_000), (1, 0, 63_000)]);
             assert_eq!(batch.len(), 64);
-            // Who is late sends several groups.
-            assert_eq!(generator.fill(200_000, &mut batch), Some(255_000));
+            // Who is late sends several groups, and no more than so many.
+            assert_eq!(generator.fill(300_000, &mut batch), Some(255_000));
             assert_eq!(batch.len(), 192);
             batch.clear();
             let mut last_ns = 0;
@@ -215,7 +216,7 @@ pub mod tests {
     #[test]
     fn what_is_left_of_a_group_is_still_intended() {
         with_generator(1e6, |mut generator| {
-            generator.gather(64);
+            generator.gather((64, 256));
             let mut batch = Batch::new();
             generator.fill(300_000, &mut batch);
             let report = generator.finish(&batch, 300_000);

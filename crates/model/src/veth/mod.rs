@@ -6,8 +6,7 @@
 //! when it comes to it. Waiting comes from this alone: from batches that became due while the tester did something else, such as to wake the
 //! device, from turns, and from being woken.
 //!
-//! Not modelled: what processors take from each other's caches but for frames behind the first part of many, and that the machine
-//! below has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
+//! Not modelled: what processors take from each other's caches, and that the machine below has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
 
 pub mod device;
 pub mod fit;
@@ -44,8 +43,8 @@ pub struct Trial {
     pub bytes: u32,
     /// Frames a second.
     pub load_fps: f64,
-    /// Frames that leave together, when the last of them is due.
-    pub group: u32,
+    /// Frames that leave together, when the last of them is due; and at most, if they are late.
+    pub group: (u32, u32),
     /// How long.
     pub duration_ps: Time,
     /// What is random follows from it.
