@@ -242,7 +242,7 @@ fn frames_leave_in_groups_when_the_last_is_due() {
     );
     assert_eq!(tester.next(71 * US), (Piece::Writes(20), 92 * US), "of forty");
     let groups = |load_fps| Trial::new(64, load_fps, LONG, 1).group;
-    assert_eq!([groups(300e3), groups(400e3)], [(1, 8), (64, 64)]);
+    assert_eq!([groups(250e3), groups(260e3)], [(1, 8), (64, 64)]);
 }
 
 #[test]
