@@ -62,10 +62,10 @@ mod tests {
     fn times_are_those_that_hand_overs_mostly_take() {
         let mut all = HandOvers::with_room();
         for n in 0..20 {
-            all.note(8, if n < 12 { 9_000 } else { 60_000 });
+            all.note(8, if n < 8 { 9_000 } else { 60_000 });
         }
         (0..7).for_each(|_| all.note(16, 30_000));
-        assert_eq!(all.takes_ns(8), Some(9_000.0));
+        assert_eq!(all.takes_ns(8), Some(60_000.0));
         assert_eq!(all.takes_ns(16), None, "too few");
         all.note(0, 1);
         all.note(16, 30_000);
