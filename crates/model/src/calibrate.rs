@@ -1,7 +1,7 @@
 //! The model of this machine: a few of the laboratory's numbers, and what the simulation makes of them at all other points.
 //!
 //! The laboratory measures a device between veths in rounds (`causeway_lab::run::Rounds`). The bed is a machine of the simulation
-//! ([`veth`](crate::veth)): six of its values are fitted to rates of two lengths and four median delays, what can be measured by
+//! ([`veth`](crate::veth)): four of its values are fitted to rates of two lengths and four median delays, what can be measured by
 //! itself is, and all is written to a file, `this-machine.toml`. Predictions are made from that file, and held against what was
 //! measured; a file of an earlier day predicts as well, and nothing is calibrated then.
 //!
@@ -23,7 +23,7 @@ use crate::veth::{FULL_FPS, Outcome, Trial, fit, paid, run};
 use anyhow::{Context, Result};
 use causeway_results::Document;
 use causeway_results::stats::median;
-use measured::{Chosen, HandOver, Measured};
+use measured::{Chosen, Measured};
 use std::path::Path;
 
 /// How far rates may be off, as a part, at points that were not used.
@@ -37,9 +37,7 @@ pub const LOAD_MOST: u32 = 80;
 const RUN_PS: Time = 100 * MILLISECOND;
 /// How often it does so, each time with other chance: the median counts, as of the laboratory's repetitions.
 const RUNS: u64 = 5;
-/// Where, of an even spread between -1 and 1, the lower tenth ends.
-const LEAST: f64 = 0.8;
-/// The part of the tester's time for a frame with which a device that the tester limits is first taken to forward it.
+/// The part of the time from one frame that is forwarded to the next with which a device is first taken to forward it.
 const QUICKER: f64 = 0.7;
 
 /// What a simulation is to do beside predicting.
@@ -258,16 +256,13 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
     let mut bed = ThisMachine::ready(&device.name)?;
     let take = |what: &str| takes.iter().find(|(name, _)| name.starts_with(what)).map(|(_, ps)| *ps);
     let first = |value: &mut Value<Span>, ps: f64| value.value = ps.max(1.0).round() as u64;
-    if let Some(call) = take("system call") {
-        bed.tester.call = measured_by_itself(call, "by itself: a system call");
-    }
     if let (Some(interrupt_ps), Some(pause_ps)) = (take("interrupt of the clock"), take("pause of a thread"))
     {
         let what = "by itself: how long another thread stands still because of one that sleeps and wakes";
         let value = measured_by_itself(interrupt_ps + pause_ps, what);
         (bed.tester.watched, bed.device.watched) = (value.clone(), value);
     }
-    let receive_ps = receive(&mut bed, chosen);
+    receive(&mut bed, chosen);
     hand_over(&mut bed, chosen);
     if let Some(wake) = take("wake-up") {
         first(&mut bed.device.wake, wake);
@@ -276,62 +271,48 @@ fn start(device: &Measured, chosen: &Chosen, takes: &[(&str, f64)]) -> Result<Be
         bed.tester.wakes =
             measured_by_itself(call, "by itself: the call that wakes a thread on another processor");
     }
-    // What a frame of each of the two lengths takes the tester, and the device if that is a little quicker.
-    let per_frame = |n: usize| {
-        let [sent, forwarded] = [2 * n, 2 * n + 1].map(|target| chosen.targets[target].measured);
-        [(SECOND as f64 - forwarded * receive_ps[n]) / sent, QUICKER * SECOND as f64 / forwarded]
-    };
-    let bytes = chosen.rates.map(|bytes| paid(bytes) as f64);
-    let [short, long] = [per_frame(0), per_frame(1)];
-    let tester = (&mut bed.tester.send, &mut bed.tester.byte);
-    let device = (&mut bed.device.frame, &mut bed.device.byte);
-    for (n, (frame, byte)) in [tester, device].into_iter().enumerate() {
-        let byte_ps = ((long[n] - short[n]) / (bytes[1] - bytes[0])).max(0.0);
-        first(byte, byte_ps);
-        first(frame, short[n] - byte_ps * bytes[0]);
-    }
+    // What a frame of each of the two lengths takes the device, if it is a little quicker than what it forwards.
+    let frame_ps = [0, 1].map(|n| QUICKER * SECOND as f64 / chosen.targets[n].measured);
+    let [of_none_ps, byte_ps] = line(frame_ps, chosen.rates);
+    first(&mut bed.device.byte, byte_ps);
+    first(&mut bed.device.frame, of_none_ps);
     Ok(bed)
 }
 
-/// What receiving a frame takes, of both lengths.
-fn receive(bed: &mut BedValues, chosen: &Chosen) -> [f64; 2] {
-    let [short, long] = chosen.receiving;
-    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
-    let [of_short, of_long] = [short, long].map(|one| one.frame_ns * NANOSECOND as f64);
-    let byte_ps = ((of_long - of_short) / between).max(0.0);
-    let what = "by the tester at full load: what taking frames out took";
-    bed.tester.receive = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, what);
-    bed.tester.receive_byte = measured_by_itself(byte_ps, what);
-    [of_short, of_long]
+/// What a line through times of two lengths, picoseconds, has of no bytes, and of each.
+fn line(times_ps: [f64; 2], lengths: [u32; 2]) -> [f64; 2] {
+    let [short, long] = lengths.map(|bytes| paid(bytes) as f64);
+    let byte_ps = ((times_ps[1] - times_ps[0]) / (long - short)).max(0.0);
+    [times_ps[0] - byte_ps * short, byte_ps]
 }
 
-/// What handing frames over takes where few go together, and what many take beside their frames, as the tester found it. A device
-/// in user space sends by the same ways.
+/// What receiving a frame takes.
+fn receive(bed: &mut BedValues, chosen: &Chosen) {
+    let all = chosen.receiving;
+    let of = line(all.map(|one| one.frame_ns * NANOSECOND as f64), all.map(|one| one.bytes));
+    let what = "by the tester at full load: what taking frames out took";
+    let [receive, byte] = of.map(|ps| measured_by_itself(ps, what));
+    (bed.tester.receive, bed.tester.receive_byte) = (receive, byte);
+}
+
+/// What handing frames over takes, by itself and together, as the tester found it. A device in user space sends by the same ways.
 fn hand_over(bed: &mut BedValues, chosen: &Chosen) {
-    // A tenth of pieces of work that vary by so much at most takes so much less than they mostly do.
-    let least = 1.0 - LEAST * bed.tester.vary.value as f64 / 1e3;
-    let ps = NANOSECOND as f64 / least;
-    let [short, long] = chosen.hand_overs;
-    let between = (paid(long.bytes) - paid(short.bytes)) as f64;
-    let call_ps = bed.tester.call.value as f64;
-    let [of_short, of_long] = [short, long].map(|one| one.single_ns() * ps - call_ps / measured::FEW);
-    let byte_ps = ((of_long - of_short) / between).max(0.0);
-    let [[each_ns, call_ns], [each_long_ns, _]] = [short, long].map(HandOver::many_ns);
-    let by_tester = "by the tester: hand-overs that nothing disturbed";
-    bed.tester.single_byte = measured_by_itself(byte_ps, by_tester);
-    bed.tester.single = measured_by_itself(of_short - byte_ps * paid(short.bytes) as f64, by_tester);
-    let first_byte_ps = ((each_long_ns - each_ns) * ps / between).max(0.0);
-    bed.tester.first_byte = measured_by_itself(first_byte_ps, by_tester);
-    bed.tester.first = measured_by_itself(each_ns * ps - first_byte_ps * paid(short.bytes) as f64, by_tester);
-    let many_call = measured_by_itself(call_ns * ps - call_ps, by_tester);
+    let (all, ps) = (chosen.hand_overs, NANOSECOND as f64);
+    let lengths = all.map(|one| one.bytes);
+    let what = "by the tester: what hand-overs mostly take that find the device awake";
+    let call_ps = all.map(|one| one.call_ns() * ps).iter().sum::<f64>() / 2.0;
+    let many_call_ps = bed.tester.many_call.value as f64;
+    let single_ps = all.map(|one| one.alone_ns * ps - call_ps);
+    let send_ps = all.map(|one| (one.many_ns * ps - call_ps - many_call_ps) / measured::MANY);
+    let [single, single_byte] = line(single_ps, lengths).map(|ps| measured_by_itself(ps, what));
+    let [send, byte] = line(send_ps, lengths).map(|ps| measured_by_itself(ps, what));
+    bed.tester.call = measured_by_itself(call_ps, what);
+    (bed.tester.single, bed.tester.single_byte) = (single, single_byte);
+    (bed.tester.send, bed.tester.byte) = (send, byte);
     if bed.device.many.value > 1 {
-        bed.device.single = measured_by_itself(
-            of_short - each_ns * ps,
-            "as the tester's, where few go together less where many do",
-        );
-        bed.device.many_call = many_call.clone();
+        let what = "as the tester's, where few go together less where many do";
+        bed.device.single = measured_by_itself(single_ps[0] - send_ps[0], what);
     }
-    bed.tester.many_call = many_call;
 }
 
 impl Found {
@@ -359,7 +340,7 @@ impl Found {
             .flat_map(|point| (0..RUNS).map(|run| (point.bytes, point.load_fps, how.seed + run)))
             .collect();
         let outcomes = parallel(&runs, |&(bytes, load_fps, seed)| {
-            run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed, followed: how.followed })
+            run(bed, &Trial { followed: how.followed, ..Trial::new(bytes, load_fps, RUN_PS, seed) })
         });
         let mut left_out = Vec::new();
         for (point, outcomes) in points.iter_mut().zip(outcomes.chunks(RUNS as usize)) {

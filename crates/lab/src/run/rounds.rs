@@ -23,13 +23,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// A load at which caches and tables become warm, and how much shorter than others that trial is.
-const WARM_FPS: f64 = 20e3;
+/// How much shorter than others a trial is in which caches, tables and memory become warm, at the highest load: of the first
+/// trial after the start else a part goes into memory that was never touched.
 const WARM_PART: u64 = 4;
 /// First rounds, of which the median says what a device carries.
 const FIRST: usize = 3;
-/// Frames of hand-overs whose time is told: alone, by the ring of a port, and by a live run of the fewest and of twice as many.
-const HANDED_OVER: [u16; 4] = [1, 8, 16, 32];
+/// Frames of hand-overs whose time is told: by the ring of a port, and by live runs.
+const HANDED_OVER: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// How names begin of what single things take.
 const SINGLE: &str = "machine/";
 /// The percentile of delay beside the median.
@@ -129,7 +129,7 @@ impl Rounds {
                     let control = started.control(interrupted.clone());
                     let mut tester = Ports::new(ground.open()?, traffic, comparison.manner(), control)?;
                     let warm_ns = comparison.preset.trial_ns / WARM_PART;
-                    tester.trial(&Request::new(WARM_FPS, warm_ns))?;
+                    tester.trial(&Request::new(self.description.highest_fps, warm_ns))?;
                     let mut trials = Trials { rounds: self, tester, yardstick: &mut yardstick };
                     let at = At { device, bytes: *bytes };
                     let Some(carried) = places.next() else { continue };
@@ -203,6 +203,7 @@ impl Trials<'_, '_> {
             let x = (axis("frame length", "bytes"), f64::from(at.bytes));
             findings.add(&format!("{}/{rest}", at.device), what, x, value, "");
         }
+        self.handed_over(at, findings);
         let mut parts = self.rounds.parts.clone();
         if round.is_multiple_of(2) {
             parts.reverse();
@@ -210,23 +211,23 @@ impl Trials<'_, '_> {
         for part in parts {
             let outcome = self.trial(carried * f64::from(part) / 100.0)?;
             found(at, part, &outcome, findings);
-            self.handed_over(at, part, findings);
+            if let Some(together) = self.tester.hand_overs().together() {
+                let x = (axis("part of what it carries", "%"), f64::from(part));
+                let name = format!("{}/{} bytes/handed over together", at.device, at.bytes);
+                findings.add(&name, ("frames", ""), x, together, "");
+            }
+            self.handed_over(at, findings);
         }
         Ok(())
     }
 
-    /// How the tester gave frames to the kernel in the last trial, at a part of what the device carries.
-    fn handed_over(&self, at: &At<'_>, part: u32, findings: &mut Findings<'_>) {
-        let hand_overs = self.tester.hand_overs();
-        let named = |what: &str| format!("{}/{} bytes/{what}", at.device, at.bytes);
-        if let Some(together) = hand_overs.together() {
-            let x = (axis("part of what it carries", "%"), f64::from(part));
-            findings.add(&named("handed over together"), ("frames", ""), x, together, "");
-        }
+    /// What it took in the last trial to give so many frames to the kernel.
+    fn handed_over(&self, at: &At<'_>, findings: &mut Findings<'_>) {
         for frames in HANDED_OVER {
-            if let Some(ns) = hand_overs.takes_ns(frames) {
+            if let Some(ns) = self.tester.hand_overs().takes_ns(frames) {
                 let x = (axis("frames", ""), f64::from(frames));
-                findings.add(&named("time to hand over"), ("time", "ns"), x, ns, "");
+                let name = format!("{}/{} bytes/time to hand over", at.device, at.bytes);
+                findings.add(&name, ("time", "ns"), x, ns, "");
             }
         }
     }

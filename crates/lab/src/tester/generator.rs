@@ -6,7 +6,7 @@ use crate::analyser::Sent;
 use crate::frame::{Seen, Tag, Template, look};
 use crate::search::Request;
 use crate::timetable::Timetable;
-use causeway_packet::{Batch, Packet};
+use causeway_packet::{BATCH, Batch, Packet};
 use causeway_results::traffic::{Plan, Traffic};
 
 /// What one port sends in a trial.
@@ -14,8 +14,14 @@ pub struct Generator<'a> {
     templates: &'a [Template],
     order: &'a [u16],
     timetable: Timetable,
-    /// When the next frame is due.
-    next_ns: Option<u64>,
+    /// Frames that leave together, when the last of them is due; and how many do at most, if they are late.
+    group: u32,
+    most: usize,
+    /// Those that leave next: when, and how many.
+    next: Option<(u64, u32)>,
+    load_fps: f64,
+    /// Mean length of frames.
+    bytes: f64,
     trial: u16,
     place: usize,
     sent: Vec<Sent>,
@@ -47,11 +53,40 @@ impl<'a> Generator<'a> {
         trial: u16,
     ) -> Generator<'a> {
         let mut timetable = Timetable::new(traffic, plan, request, port);
-        let next_ns = timetable.next();
-        let sent = vec![Sent::default(); plan.flows().len()];
-        let order = plan.order(port);
-        let hand_overs = HandOvers::with_room();
-        Generator { templates, order, timetable, next_ns, trial, place: 0, sent, before_ns: 0, hand_overs }
+        let next = timetable.next().map(|due_ns| (due_ns, 1));
+        Generator {
+            templates,
+            order: plan.order(port),
+            timetable,
+            group: 1,
+            most: BATCH,
+            next,
+            load_fps: request.load_fps() * plan.share(port),
+            bytes: traffic.mean_length().unwrap_or_default(),
+            trial,
+            place: 0,
+            sent: vec![Sent::default(); plan.flows().len()],
+            before_ns: 0,
+            hand_overs: HandOvers::with_room(),
+        }
+    }
+
+    /// Frames a second, of so many bytes.
+    pub fn load(&self) -> (f64, f64) {
+        (self.load_fps, self.bytes)
+    }
+
+    /// So many frames leave together, when the last of them is due; and not more than so many at a time, if they are late.
+    pub fn gather(&mut self, (group, most): (u32, u32)) {
+        (self.group, self.most) = (group, most as usize);
+        self.next = self.gathered(self.next);
+    }
+
+    /// With these as many as leave together, or as many as there are.
+    fn gathered(&mut self, some: Option<(u64, u32)>) -> Option<(u64, u32)> {
+        let frames = some.map_or(0, |(_, frames)| frames);
+        let more = (frames..self.group).map_while(|frames| Some((self.timetable.next()?, frames + 1)));
+        more.last().or(some)
     }
 
     /// With times of the epoch in its frames, of which the start is so many nanoseconds: for a receiver that does not know it.
@@ -65,8 +100,8 @@ impl Source for Generator<'_> {
 
     #[inline]
     fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64> {
-        while let Some(due_ns) = self.next_ns {
-            if due_ns > now_ns || batch.is_full() {
+        while let Some((due_ns, left)) = self.next {
+            if due_ns > now_ns || batch.len() >= self.most {
                 return Some(due_ns);
             }
             let flow = self.order[self.place];
@@ -78,7 +113,7 @@ impl Source for Generator<'_> {
             let _ = batch.push(packet);
             *sent = Sent { frames: sent.frames + 1, last_ns: now_ns };
             self.place = (self.place + 1) % self.order.len();
-            self.next_ns = self.timetable.next();
+            self.next = if left > 1 { Some((due_ns, left - 1)) } else { self.gathered(None) };
         }
         None
     }
@@ -95,7 +130,7 @@ impl Source for Generator<'_> {
                 self.sent[usize::from(tag.flow)].frames -= 1;
             }
         }
-        let later = u64::from(self.next_ns.is_some()) + self.timetable.remaining();
+        let later = self.next.map_or(0, |(_, left)| u64::from(left)) + self.timetable.remaining();
         Report { sent: self.sent, intended: made + later, last_ns, hand_overs: self.hand_overs }
     }
 }
@@ -108,15 +143,14 @@ fn frame(template: &Template, tag: Tag) -> Option<Packet> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::frame::Ends;
-    use causeway_packet::BATCH;
     use causeway_packet::wire::MacAddr;
     use causeway_results::traffic::{Family, Matrix, Sizes, Stream};
 
-    /// 1 000 frames, one a microsecond, of two streams in the ratio 2:1.
-    fn with_generator(test: impl FnOnce(Generator<'_>)) {
+    /// What is to be sent in a millisecond, of two streams in the ratio 2:1.
+    pub fn with_generator(load_fps: f64, test: impl FnOnce(Generator<'_>)) {
         let stream =
             |name: &str, weight| Stream { weight, ..Stream::new(name, Family::Ipv4, Sizes::Fixed(64)) };
         let streams = vec![stream("a", 2), stream("b", 1)];
@@ -129,7 +163,7 @@ mod tests {
             Template::new(&traffic.streams[flow.stream], flow, &ends).expect("a template")
         };
         let templates: Vec<Template> = plan.flows().iter().map(template).collect();
-        let request = Request::new(1e6, 1_000_000);
+        let request = Request::new(load_fps, 1_000_000);
         test(Generator::new(&traffic, &plan, &request, &templates, 0, 7));
     }
 
@@ -143,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_is_due_is_made_and_nothing_else() {
-        with_generator(|mut generator| {
+        with_generator(1e6, |mut generator| {
             let mut batch = Batch::new();
             assert_eq!(generator.fill(0, &mut batch), Some(1_000));
             assert_eq!(generator.fill(999, &mut batch), Some(1_000));
@@ -153,9 +187,46 @@ mod tests {
         });
     }
 
+    /// 1 000 frames by 64 are 15 times as many, and 40 that leave with the last of all.
+    #[test]
+    fn frames_that_leave_together_do_so_when_the_last_is_due() {
+        with_generator(1e6, |mut generator| {
+            assert_eq!(generator.load(), (1e6, 64.0));
+            generator.gather((64, 192));
+            let mut batch = Batch::new();
+            assert_eq!(generator.fill(62_999, &mut batch), Some(63_000));
+            assert!(batch.is_empty());
+            assert_eq!(generator.fill(63_000, &mut batch), Some(127_000));
+            assert_eq!(tags(&batch)[..2], [(0, 0, 63_000), (1, 0, 63_000)]);
+            assert_eq!(batch.len(), 64);
+            // Who is late sends several groups, and no more than so many.
+            assert_eq!(generator.fill(300_000, &mut batch), Some(255_000));
+            assert_eq!(batch.len(), 192);
+            batch.clear();
+            let mut last_ns = 0;
+            while let Some(due_ns) = generator.fill(last_ns, &mut batch) {
+                batch.clear();
+                last_ns = due_ns;
+            }
+            assert_eq!((last_ns, batch.len()), (999_000, 40));
+            assert_eq!(generator.finish(&Batch::new(), last_ns).intended, 1_000);
+        });
+    }
+
+    #[test]
+    fn what_is_left_of_a_group_is_still_intended() {
+        with_generator(1e6, |mut generator| {
+            generator.gather((64, 256));
+            let mut batch = Batch::new();
+            generator.fill(300_000, &mut batch);
+            let report = generator.finish(&batch, 300_000);
+            assert_eq!((batch.len(), report.intended), (256, 1_000));
+        });
+    }
+
     #[test]
     fn a_full_batch_holds_back_what_is_due_and_what_is_never_sent_does_not_count() {
-        with_generator(|mut generator| {
+        with_generator(1e6, |mut generator| {
             let mut batch = Batch::new();
             assert_eq!(generator.fill(900_000, &mut batch), Some(BATCH as u64 * 1_000));
             assert_eq!(batch.len(), BATCH);
@@ -177,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_end_has_nothing_due() {
-        with_generator(|mut generator| {
+        with_generator(1e6, |mut generator| {
             let (mut batch, mut made) = (Batch::new(), 0);
             while generator.fill(u64::MAX, &mut batch).is_some() {
                 made += batch.len();

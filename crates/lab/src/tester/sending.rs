@@ -49,7 +49,8 @@ pub enum Due {
 /// A port that sends.
 pub struct Sending<'a, S> {
     tx: &'a mut dyn Tx,
-    source: S,
+    /// What is sent, and when.
+    pub source: S,
     /// What was due and is not gone.
     batch: Batch,
     end_ns: u64,

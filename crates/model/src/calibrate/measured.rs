@@ -14,15 +14,15 @@ const GAP: (f64, f64) = (0.15, 3.0);
 const LIMITED: &str = "limited by the tester";
 /// How names begin of what the machine takes for single things.
 const SINGLE: &str = "machine/";
-/// What is forwarded where more is offered than the tester sends, what it sends then, and what it takes to receive a frame.
+/// What is forwarded where more is offered than the tester sends, and what it takes to receive a frame.
 const FORWARDED: &str = "/saturation forwarding rate";
-const SENT: &str = "/rate of the tester";
 const RECEIVING: &str = "/time to receive";
 /// What it takes to hand frames over, by how many go together.
 const HANDING_OVER: &str = "time to hand over";
-/// Numbers of frames that are handed over, of which these times tell what one takes: where few go together, and many.
-pub const FEW: f64 = 8.0;
-const MANY: [f64; 2] = [16.0, 32.0];
+/// Numbers of frames that are handed over, of which these times tell what one takes: alone, where few go together, and many.
+pub const ALONE: f64 = 1.0;
+pub const FEW: f64 = 4.0;
+pub const MANY: f64 = 64.0;
 /// The part of trials in which hand-overs found the device awake, at least: they pay for its waking otherwise.
 const UNDISTURBED: f64 = 0.1;
 /// Lengths below which nothing is left to predict.
@@ -35,8 +35,6 @@ const LOADED: u32 = 50;
 pub struct Full {
     /// Length of frames.
     pub bytes: u32,
-    /// What the tester sent.
-    pub sent: Vec<f64>,
     /// What came back.
     pub forwarded: Vec<f64>,
 }
@@ -74,23 +72,19 @@ pub struct Receiving {
 pub struct HandOver {
     /// Length of frames.
     pub bytes: u32,
-    /// A few of them.
+    /// One.
+    pub alone_ns: f64,
+    /// A few.
     pub few_ns: f64,
-    /// The fewest that are many, and twice as many.
-    pub many_ns: [f64; 2],
+    /// Many.
+    pub many_ns: f64,
 }
 
 impl HandOver {
-    /// A frame where few go together, the system call included.
-    pub fn single_ns(&self) -> f64 {
-        self.few_ns / FEW
-    }
-
-    /// A frame where many go together, and what these take beside their frames.
-    pub fn many_ns(self) -> [f64; 2] {
-        let [fewest, twice] = self.many_ns;
-        let each = ((twice - fewest) / (MANY[1] - MANY[0])).max(0.0);
-        [each, (fewest - each * MANY[0]).max(0.0)]
+    /// What is the same for one and for few.
+    pub fn call_ns(self) -> f64 {
+        let each_ns = (self.few_ns - self.alone_ns) / (FEW - ALONE);
+        (self.alone_ns - each_ns).max(0.0)
     }
 }
 
@@ -125,7 +119,7 @@ pub struct Chosen {
 
 /// What calibrates of a length.
 struct Complete {
-    rates: Vec<Target>,
+    rate: Target,
     hand_over: HandOver,
     receiving: Receiving,
 }
@@ -174,13 +168,9 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
     let values =
         |rest: &str| document.series(&format!("{name}{rest}")).map(|series| &series.measurements[..]);
     let at = |all: &[Measurement], x: f64| all.iter().find(|one| one.x == Some(x)).cloned();
-    let sent = values(SENT)?;
     let full: Vec<Full> = values(FORWARDED)?
         .iter()
-        .filter_map(|one| {
-            let (x, forwarded) = (one.x?, one.repetitions.clone());
-            Some(Full { bytes: x as u32, sent: at(sent, x)?.repetitions, forwarded })
-        })
+        .filter_map(|one| Some(Full { bytes: one.x? as u32, forwarded: one.repetitions.clone() }))
         .collect();
     let mut looks = Vec::new();
     for bytes in full.iter().map(|full| full.bytes) {
@@ -205,7 +195,7 @@ fn device(document: &Document, name: &str) -> Option<Measured> {
     let hand_over = |bytes: u32| {
         let all = values(&format!("/{bytes} bytes/{HANDING_OVER}"))?;
         let ns = |frames: f64| quantile(&at(all, frames)?.repetitions, UNDISTURBED);
-        Some(HandOver { bytes, few_ns: ns(FEW)?, many_ns: [ns(MANY[0])?, ns(MANY[1])?] })
+        Some(HandOver { bytes, alone_ns: ns(ALONE)?, few_ns: ns(FEW)?, many_ns: ns(MANY)? })
     };
     let hand_overs = full.iter().filter_map(|full| hand_over(full.bytes)).collect();
     let receive = |bytes: u32| {
@@ -241,7 +231,7 @@ impl Measured {
         let [first, .., last] = &complete[..] else {
             return Err(why.unwrap_or_else(|| anyhow::anyhow!("{name}: nothing calibrates")));
         };
-        let mut targets: Vec<Target> = [first, last].into_iter().flat_map(|one| one.rates.clone()).collect();
+        let mut targets = vec![first.rate.clone(), last.rate.clone()];
         let rates = [first, last].map(|one| one.hand_over.bytes);
         let mut delays = [(0, 0); 4];
         let wanted = [(rates[0], 0), (rates[0], LOADED), (rates[1], 0), (rates[1], LOADED)];
@@ -261,11 +251,9 @@ impl Measured {
     /// What calibrates of a length, if all of it is there and has one value.
     fn complete(&self, full: &Full) -> Result<Complete> {
         let (name, bytes) = (&self.name, full.bytes);
-        let mut rates = Vec::new();
-        for (what, values) in [(What::Offered, &full.sent), (What::Forwarded, &full.forwarded)] {
-            let measured = steady(values, &format!("{name} at {bytes} bytes, {}", what.name()))?;
-            rates.push(Target { bytes, load_fps: None, what, measured });
-        }
+        let what = What::Forwarded;
+        let measured = steady(&full.forwarded, &format!("{name} at {bytes} bytes, {}", what.name()))?;
+        let rate = Target { bytes, load_fps: None, what, measured };
         let hand_over = self.hand_overs.iter().find(|one| one.bytes == bytes).copied();
         let hand_over = hand_over.with_context(|| {
             format!("{name}, {bytes} bytes: how long hand-overs take is not there, or was seen too seldom")
@@ -273,7 +261,7 @@ impl Measured {
         let receiving = self.receiving.iter().find(|one| one.bytes == bytes).copied();
         let receiving = receiving
             .with_context(|| format!("{name}, {bytes} bytes: what it takes to receive is not there"))?;
-        Ok(Complete { rates, hand_over, receiving })
+        Ok(Complete { rate, hand_over, receiving })
     }
 
     /// Whether times inside are promised at a load.

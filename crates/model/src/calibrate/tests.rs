@@ -26,15 +26,12 @@ fn beds() -> [(&'static str, BedValues); 2] {
         let mut bed = ThisMachine::ready(name).expect("a bed");
         bed.tester.call.value = 250_000;
         (bed.tester.receive.value, bed.tester.receive_byte.value) = ((RECEIVE_NS * 1e3) as u64, 0);
-        (bed.tester.send.value, bed.tester.byte.value) = (1_100_000, 210);
-        (bed.tester.first.value, bed.tester.first_byte.value) = (600_000, 150);
+        (bed.tester.send.value, bed.tester.byte.value) = (600_000, 150);
         (bed.tester.watched.value, bed.device.watched.value) = (10_000_000, 10_000_000);
         bed.tester.wakes.value = 7_000_000;
         (bed.tester.single.value, bed.tester.single_byte.value) = (1_400_000, 500);
-        bed.tester.many_call.value = 12_000_000;
         if bed.device.many.value > 1 {
             bed.device.single.value = 1_400_000 + 500 * paid(64) - (600_000 + 150 * paid(64));
-            bed.device.many_call.value = 12_000_000;
         }
         let DeviceValues { wake, turn, frame, byte, .. } = &mut bed.device;
         let known = if name == "kernel" {
@@ -73,9 +70,7 @@ fn series(name: String, points: Vec<(u32, f64)>) -> Series {
 
 /// What the laboratory would write if these were its beds.
 fn laboratory(beds: &[(&str, BedValues)]) -> Document {
-    let made = |bed: &BedValues, bytes, load_fps| {
-        run(bed, &Trial { bytes, load_fps, duration_ps: RUN_PS, seed: SEED, followed: None })
-    };
+    let made = |bed: &BedValues, bytes, load_fps| run(bed, &Trial::new(bytes, load_fps, RUN_PS, SEED));
     let mut document = Document::new(Run::default());
     document.run.machine.processor = "a \"processor\"".to_owned();
     document.series.extend(TAKES.map(|(thing, ps)| series(format!("machine/{thing}"), vec![(0, ps)])));
@@ -85,19 +80,15 @@ fn laboratory(beds: &[(&str, BedValues)]) -> Document {
         document
             .series
             .push(series(format!("{name}/saturation forwarding rate"), of(|one| one.forwarded_fps)));
-        document.series.push(series(format!("{name}/rate of the tester"), of(|one| one.offered_fps)));
         document.series.push(series(format!("{name}/time to receive"), of(|_| RECEIVE_NS)));
         for bytes in LENGTHS {
             let each = |[frame, byte]: [u64; 2]| (frame + byte * paid(bytes)) as f64 / 1e3;
             let t = &bed.tester;
             let single = each([t.single.value, t.single_byte.value]);
-            let many = each([t.first.value, t.first_byte.value]);
+            let many = each([t.send.value, t.byte.value]);
             let call = t.call.value as f64 / 1e3;
-            let of_many = |frames: f64| call + t.many_call.value as f64 / 1e3 + frames * many;
-            // A tenth of them takes less.
-            let least = 1.0 - LEAST * t.vary.value as f64 / 1e3;
-            let times = [(8, call + 8.0 * single), (16, of_many(16.0)), (32, of_many(32.0))];
-            let times = times.map(|(frames, ns)| (frames, ns * least)).to_vec();
+            let of_many = call + t.many_call.value as f64 / 1e3 + 64.0 * many;
+            let times = vec![(1, call + single), (4, call + 4.0 * single), (64, of_many)];
             document.series.push(series(format!("{name}/{bytes} bytes/time to hand over"), times));
         }
         for (bytes, one) in &full {
@@ -150,27 +141,24 @@ fn known_costs_are_found_again_and_all_other_points_predicted() {
     assert!(calibration.holds(), "{:#?}", calibration.lines());
     let machine = ThisMachine::parse(&calibration.text, "this-machine.toml").expect("right");
     for (name, known) in &beds {
-        let [of_tester, of_known] =
-            [&machine.bed[*name].tester, &known.tester].map(|t| [t.send.value, t.byte.value]);
         let [device, of_device] =
             [&machine.bed[*name].device, &known.device].map(|d| [d.frame.value, d.byte.value]);
         let measured = |bed: &BedValues| {
             let (t, d) = (&bed.tester, &bed.device);
-            let ways = [&t.single, &t.single_byte, &t.first, &t.first_byte, &t.many_call, &d.single];
+            let ways = [&t.call, &t.single, &t.single_byte, &t.send, &t.byte, &t.many_call, &d.single];
             ways.into_iter()
                 .chain([&d.many_call, &t.receive, &t.wakes, &t.watched, &d.watched])
                 .map(|one| one.value)
                 .collect::<Vec<_>>()
         };
         for (found, known) in measured(&machine.bed[*name]).into_iter().zip(measured(known)) {
-            assert!(found.abs_diff(known) <= 1 + known / 100, "{name}: {found} instead of {known}");
+            // Of hand-overs the lower decile counts.
+            assert!(found.abs_diff(known) <= 1 + known / 50, "{name}: {found} instead of {known}");
         }
-        for ([frame, byte], known) in [(of_tester, of_known), (device, of_device)] {
-            for bytes in [LENGTHS[0], LENGTHS[LENGTHS.len() - 1]].map(paid) {
-                let (found, known) = (frame + bytes * byte, known[0] + bytes * known[1]);
-                let off = found as f64 / known as f64 - 1.0;
-                assert!(off.abs() < 0.1, "{name}: {found} instead of {known}\n{}", calibration.text);
-            }
+        for bytes in [LENGTHS[0], LENGTHS[LENGTHS.len() - 1]].map(paid) {
+            let [found, known] = [device, of_device].map(|[frame, byte]| frame + bytes * byte);
+            let off = found as f64 / known as f64 - 1.0;
+            assert!(off.abs() < 0.1, "{name}: {found} instead of {known}\n{}", calibration.text);
         }
     }
     // The kernel's processor sleeps between frames, so that its waking is seen, with the turn that follows; Causeway's worker looks out.
@@ -187,13 +175,13 @@ fn known_costs_are_found_again_and_all_other_points_predicted() {
 }
 
 #[test]
-fn at_most_six_values_of_a_bed_are_calibrated_and_say_on_what() {
+fn few_values_of_a_bed_are_calibrated_and_say_on_what() {
     let calibration = &both().1;
     for bed in ["kernel", "causeway"] {
         let parts = calibration.text.split("\n[").filter(|part| part.starts_with(&format!("bed.\"{bed}\".")));
         let calibrated: Vec<&str> =
             parts.flat_map(str::lines).filter(|line| line.contains("calibrated = ")).collect();
-        assert_eq!(calibrated.len(), crate::machine::CALIBRATED_MOST, "{calibrated:?}");
+        assert_eq!(calibrated.len(), fit::FITTED, "{calibrated:?}");
         let on = "calibrated = \"rates of 64 and 1518 bytes, and median delays of 64 bytes at 20 %, of 64 bytes at 60 %, of 1518 bytes at 20 %, of 1518 bytes at 60 %\"";
         assert!(calibrated.iter().all(|line| line.contains(on)), "{calibrated:?}");
     }
@@ -295,9 +283,10 @@ fn what_is_too_little_is_refused() {
     let good = alone(&both().0, "kernel");
     let refused = |document: &Document| found(document).refused.concat();
     let mut document = good.clone();
-    (0..LENGTHS.len()).for_each(|n| change(&mut document, "kernel/rate of the tester", n, vec![1.0; 4]));
+    let rates = "kernel/saturation forwarding rate";
+    (0..LENGTHS.len()).for_each(|n| change(&mut document, rates, n, vec![1.0; 4]));
     assert!(
-        refused(&document).starts_with("kernel at 64 bytes, what the tester sends: 4 repetitions; from 5 on")
+        refused(&document).starts_with("kernel at 64 bytes, what is forwarded: 4 repetitions; from 5 on")
     );
     document.series.iter_mut().for_each(|series| series.measurements.truncate(2));
     assert_eq!(refused(&document), "kernel: 2 lengths; two calibrate, and others are to be predicted");

@@ -1,6 +1,6 @@
 //! Values of a bed by what was measured: those with which the simulation gives it, or comes nearest (Levenberg and Marquardt).
 //!
-//! Six values are fitted, as logarithms, so that none becomes negative, to more numbers than that. What the numbers leave open
+//! Four values of the device are fitted, as logarithms, so that none becomes negative, to more numbers than that. What the numbers leave open
 //! stays near where it began: a weak spring holds each value there.
 
 use super::machine::BedValues;
@@ -29,7 +29,10 @@ const DAMPED: f64 = 4.0;
 /// Values are not below this: what takes nothing has no logarithm.
 const LEAST_PS: u64 = 1;
 
-type Vector = [f64; CALIBRATED_MOST];
+/// So many values are fitted.
+pub const FITTED: usize = 4;
+const _: () = assert!(FITTED <= CALIBRATED_MOST);
+type Vector = [f64; FITTED];
 
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +50,6 @@ pub struct Target {
 /// What a number is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The tester's rate.
-    Offered,
     /// The rate of what comes back.
     Forwarded,
     /// The median time inside.
@@ -59,7 +60,6 @@ impl What {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
-            What::Offered => "what the tester sends",
             What::Forwarded => "what is forwarded",
             What::Inside => "the median delay",
         }
@@ -67,16 +67,9 @@ impl What {
 }
 
 /// The values that are fitted.
-fn fitted(values: &mut BedValues) -> [&mut Value<crate::machine::Span>; CALIBRATED_MOST] {
-    let BedValues { tester, device } = values;
-    [
-        &mut tester.send,
-        &mut tester.byte,
-        &mut device.wake,
-        &mut device.turn,
-        &mut device.frame,
-        &mut device.byte,
-    ]
+fn fitted(values: &mut BedValues) -> [&mut Value<crate::machine::Span>; FITTED] {
+    let device = &mut values.device;
+    [&mut device.wake, &mut device.turn, &mut device.frame, &mut device.byte]
 }
 
 /// The values at a place, said to be of these points.
@@ -100,8 +93,7 @@ fn missed(values: &BedValues, targets: &[Target], moved: &Vector, seed: u64) -> 
     }
     let trials = |&(bytes, load_fps): &(u32, f64)| -> Vec<Outcome> {
         let duration_ps = if load_fps < FULL_FPS { DELAY_PS } else { RATE_PS };
-        let trial = |n| Trial { bytes, load_fps, duration_ps, seed: seed + n, followed: None };
-        (0..RUNS).map(|n| run(values, &trial(n))).collect()
+        (0..RUNS).map(|n| run(values, &Trial::new(bytes, load_fps, duration_ps, seed + n))).collect()
     };
     let outcomes: Vec<_> = loads.iter().map(trials).collect();
     let of = |target: &Target| {
@@ -109,7 +101,6 @@ fn missed(values: &BedValues, targets: &[Target], moved: &Vector, seed: u64) -> 
         let outcomes = loads.iter().zip(&outcomes).find(|(one, _)| **one == load)?.1;
         let far = |outcome: &Outcome| {
             let modelled = match target.what {
-                What::Offered => outcome.offered_fps,
                 What::Forwarded => outcome.forwarded_fps,
                 What::Inside => outcome.inside_us[0],
             };
@@ -136,7 +127,7 @@ pub fn fit(start: &BedValues, targets: &[Target], points: &str, seed: u64) -> Be
     let (mut place, mut damping) = (first, DAMPING);
     let mut known = seen(&place);
     for _ in 0..STEPS {
-        let places: Vec<Vector> = (0..CALIBRATED_MOST).map(|n| moved_by(&place, n, MOVED)).collect();
+        let places: Vec<Vector> = (0..FITTED).map(|n| moved_by(&place, n, MOVED)).collect();
         let slopes: Vec<Vec<f64>> = parallel(&places, |there| seen(there))
             .iter()
             .map(|there| there.iter().zip(&known).map(|(there, here)| (there - here) / MOVED).collect())
@@ -169,7 +160,7 @@ fn moved_by(place: &Vector, which: usize, by: f64) -> Vector {
 
 /// The step that would be right if all were straight, and shorter the more it is damped. `slopes` are by value.
 fn step(slopes: &[Vec<f64>], missed: &[f64], damping: f64) -> Option<Vector> {
-    const N: usize = CALIBRATED_MOST;
+    const N: usize = FITTED;
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let mut rows: [[f64; N + 1]; N] = std::array::from_fn(|row| {
         let entry = |column: usize| match column {
@@ -210,14 +201,14 @@ mod tests {
     /// Two equations that are independent, the others none but a spring: 3 x = 6, x + 2 y = 8.
     #[test]
     fn a_step_solves_what_is_straight() {
-        let mut slopes = vec![vec![0.0; 8]; CALIBRATED_MOST];
+        let mut slopes = vec![vec![0.0; 6]; FITTED];
         (slopes[0][0], slopes[0][1], slopes[1][1]) = (3.0, 1.0, 2.0);
-        (2..CALIBRATED_MOST).for_each(|n| slopes[n][n] = 1.0);
-        let missed = [-6.0, -8.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        (2..FITTED).for_each(|n| slopes[n][n] = 1.0);
+        let missed = [-6.0, -8.0, 0.0, 0.0, 0.0, 0.0];
         let step = step(&slopes, &missed, 0.0).expect("it is solved");
         assert!((step[0] - 2.0).abs() < 1e-9 && (step[1] - 3.0).abs() < 1e-9, "{step:?}");
         assert!(step[2..].iter().all(|one| one.abs() < 1e-9));
-        let nothing = vec![vec![0.0; 8]; CALIBRATED_MOST];
+        let nothing = vec![vec![0.0; 6]; FITTED];
         assert_eq!(super::step(&nothing, &missed, 0.0), None, "nothing hangs on anything");
     }
 }

@@ -36,14 +36,10 @@ values! {
         call: Span,
         /// A look at the clock and at what came.
         look: Span,
-        /// A frame of no bytes, from writing it until the device has it, where many go together and the device works on those before.
+        /// A frame of no bytes, from writing it until the device has it, where many go together.
         send: Span,
         /// Each byte of it.
         byte: Span,
-        /// One of the first of many, of which the device has none yet.
-        first: Span,
-        /// Each byte of it.
-        first_byte: Span,
         /// A frame of no bytes where few go together, which takes another way through the kernel.
         single: Span,
         /// Each byte of it.
@@ -54,10 +50,6 @@ values! {
         many_call: Span,
         /// Of a frame's time, what is done with all frames of a batch before the first goes.
         together: Part,
-        /// Frames of a batch at most.
-        batch: Packets,
-        /// Of many, so many are taken to the device at a time.
-        chunk: Packets,
         /// What it takes who brings a frame to wake the device's processor.
         wakes: Span,
         /// A frame of no bytes that is received.
@@ -134,21 +126,17 @@ impl ThisMachine {
 
 impl TesterValues {
     /// Each value's name, and what a file has of it.
-    pub fn lines(&self) -> [(&'static str, String); 20] {
+    pub fn lines(&self) -> [(&'static str, String); 16] {
         [
             ("call", self.call.text()),
             ("look", self.look.text()),
             ("send", self.send.text()),
             ("byte", self.byte.text()),
-            ("first", self.first.text()),
-            ("first_byte", self.first_byte.text()),
             ("single", self.single.text()),
             ("single_byte", self.single_byte.text()),
             ("many", self.many.text()),
             ("many_call", self.many_call.text()),
             ("together", self.together.text()),
-            ("batch", self.batch.text()),
-            ("chunk", self.chunk.text()),
             ("wakes", self.wakes.text()),
             ("receive", self.receive.text()),
             ("receive_byte", self.receive_byte.text()),

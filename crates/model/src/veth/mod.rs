@@ -6,8 +6,7 @@
 //! when it comes to it. Waiting comes from this alone: from batches that became due while the tester did something else, such as to wake the
 //! device, from turns, and from being woken.
 //!
-//! Not modelled: what processors take from each other's caches but for frames behind the first part of many, and that the machine
-//! below has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
+//! Not modelled: what processors take from each other's caches, and that the machine below has other guests. What costs depend on beside the length, such as that what is cold is slow, is not in it either.
 
 pub mod device;
 pub mod fit;
@@ -18,6 +17,7 @@ mod tests;
 
 use crate::event::{MILLISECOND, Queue, SECOND, Time};
 use crate::trace::Trace;
+use causeway_results::traffic::group;
 use device::{Comes, Device, Goes};
 use machine::BedValues;
 use tester::{Piece, Tester};
@@ -43,6 +43,8 @@ pub struct Trial {
     pub bytes: u32,
     /// Frames a second.
     pub load_fps: f64,
+    /// Frames that leave together, when the last of them is due; and at most, if they are late.
+    pub group: (u32, u32),
     /// How long.
     pub duration_ps: Time,
     /// What is random follows from it.
@@ -118,14 +120,22 @@ struct Counts {
     spent_ps: [Time; 6],
 }
 
+impl Trial {
+    /// Frames that leave as the laboratory has them leave.
+    pub fn new(bytes: u32, load_fps: f64, duration_ps: Time, seed: u64) -> Trial {
+        let group = group(load_fps, f64::from(bytes));
+        Trial { bytes, load_fps, group, duration_ps, seed, followed: None }
+    }
+}
+
 impl Bed {
     fn new(values: &BedValues, trial: &Trial) -> Bed {
-        let Trial { bytes, load_fps, seed, followed, .. } = *trial;
+        let Trial { bytes, seed, followed, .. } = *trial;
         let mut queue = Queue::new();
         queue.at(0, Event::Tester(0));
         Bed {
             queue,
-            tester: Tester::new(&values.tester, bytes, load_fps, seed),
+            tester: Tester::new(&values.tester, trial),
             device: Device::new(&values.device, bytes, !seed),
             written_ps: Vec::new(),
             handed_over: 0,

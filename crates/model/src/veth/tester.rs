@@ -4,13 +4,14 @@
 //! came, and looks again; it does not sleep. So what became due while frames were received, or others were sent, goes as a batch. The
 //! laboratory's watch on processors that stand still takes it away for a moment now and then.
 //!
-//! Few frames are with the device one by one, many in parts, each at its end. A frame that finds the device's processor asleep has
+//! Few frames are with the device one by one, many at the end of all of them. A frame that finds the device's processor asleep has
 //! the sender wake it before he goes on, which on a virtual machine takes as long as many frames do: what becomes due meanwhile goes
 //! together.
 
 use super::machine::TesterValues;
-use super::paid;
+use super::{Trial, paid};
 use crate::event::{MICROSECOND, NANOSECOND, SECOND, Time};
+use causeway_packet::BATCH;
 
 /// What the processor does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +32,9 @@ pub enum Piece {
 #[derive(Clone, Copy, Debug)]
 struct Handing {
     left: u64,
-    /// So many at a time, what one of the first of these takes, and of others.
+    /// So many at a time, of which each takes so long.
     part: u64,
-    each_ps: [Time; 2],
+    each_ps: Time,
 }
 
 /// The processor.
@@ -43,18 +44,18 @@ pub struct Tester {
     look_ps: Time,
     /// A frame: what is done with all of a batch before, and by itself; where few go together, and many.
     single_ps: [Time; 2],
-    first_ps: [Time; 2],
     frame_ps: [Time; 2],
     many: u64,
     many_ps: Time,
-    batch: u64,
-    chunk: u64,
     wakes_other_ps: Time,
     receive_ps: Time,
     ring: u64,
     vary: Vary,
     /// Between two frames that are due.
     period_ps: f64,
+    /// Frames that leave together, when the last of them is due; and at most, if they are late.
+    group: u64,
+    most: u64,
     handing: Option<Handing>,
     /// Whether the device's processor has to be woken.
     has_to_wake: bool,
@@ -138,28 +139,27 @@ pub(super) fn divided(frame_ps: Time, together: u64) -> [Time; 2] {
 }
 
 impl Tester {
-    /// One that is to send so many frames of this length a second.
-    pub fn new(values: &TesterValues, bytes: u32, load_fps: f64, seed: u64) -> Tester {
+    /// One that is to send what a trial has.
+    pub fn new(values: &TesterValues, trial: &Trial) -> Tester {
+        let Trial { bytes, load_fps, group: (group, most), seed, .. } = *trial;
         let bytes = paid(bytes);
         let frame_ps = values.send.value + values.byte.value * bytes;
-        let first_ps = values.first.value + values.first_byte.value * bytes;
         let single_ps = values.single.value + values.single_byte.value * bytes;
         Tester {
             call_ps: values.call.value,
             // Whatever a file says, time passes.
             look_ps: values.look.value.max(10 * NANOSECOND),
             single_ps: divided(single_ps, values.together.value),
-            first_ps: divided(first_ps, values.together.value),
             frame_ps: divided(frame_ps, values.together.value),
             many: values.many.value,
             many_ps: values.many_call.value,
-            batch: values.batch.value,
-            chunk: values.chunk.value.max(1),
             wakes_other_ps: values.wakes.value,
             receive_ps: values.receive.value + values.receive_byte.value * bytes,
             ring: values.ring.value,
             vary: Vary::new(values.vary.value, seed),
             period_ps: SECOND as f64 / load_fps,
+            group: u64::from(group.max(1)),
+            most: u64::from(most.max(1)),
             handing: None,
             has_to_wake: false,
             takes: false,
@@ -220,28 +220,28 @@ impl Tester {
             return Some((Piece::Wakes, ps));
         }
         let Handing { left, part, each_ps } = self.handing.take()?;
-        let frames = left.min(part);
-        if left > frames {
-            self.handing = Some(Handing { left: left - frames, part, each_ps: [each_ps[1]; 2] });
+        if left > part {
+            self.handing = Some(Handing { left: left - part, part, each_ps });
         }
-        Some((Piece::HandsOver(frames), frames * each_ps[0]))
+        Some((Piece::HandsOver(part), part * each_ps))
     }
 
     fn turn(&mut self, now_ps: Time) -> (Piece, Time) {
         let due = self.due(now_ps);
         let takes = std::mem::take(&mut self.takes);
         if self.waiting > 0 && (takes || due == 0) {
-            let frames = self.waiting.min(self.batch);
+            let frames = self.waiting.min(BATCH as u64);
             self.waiting -= frames;
             let [ps] = self.vary.of([frames * self.receive_ps]);
             return (Piece::Receives(frames), self.look_ps + ps);
         }
         if due == 0 {
-            let left_ps = self.due_ps(self.sent).saturating_sub(now_ps);
+            let last = self.sent - self.sent % self.group + self.group - 1;
+            let left_ps = self.due_ps(last).saturating_sub(now_ps);
             return (Piece::Looks, left_ps.div_ceil(self.look_ps).max(1) * self.look_ps);
         }
         self.takes = true;
-        self.send(due.min(self.batch))
+        self.send(due.min(self.most))
     }
 
     /// When the frame of this number is due.
@@ -249,24 +249,21 @@ impl Tester {
         (number as f64 * self.period_ps) as Time
     }
 
-    /// Frames that are due and were not sent.
+    /// Frames that are due and were not sent, in whole groups.
     fn due(&self, now_ps: Time) -> u64 {
         // One more than by division, which rounds.
         let most = (now_ps as f64 / self.period_ps) as u64 + 2;
         let due = (most.saturating_sub(2)..=most).take_while(|&number| self.due_ps(number) <= now_ps).last();
-        due.map_or(0, |number| (number + 1).saturating_sub(self.sent))
+        let whole = |number: u64| (number + 1) / self.group * self.group;
+        due.map_or(0, |number| whole(number).saturating_sub(self.sent))
     }
 
     fn send(&mut self, frames: u64) -> (Piece, Time) {
-        let many = frames >= self.many;
-        let (call_ps, [first_ps, frame_ps], part) = match many {
-            true => (self.call_ps + self.many_ps, [self.first_ps, self.frame_ps], self.chunk),
-            false => (self.call_ps, [self.single_ps; 2], 1),
+        let (call_ps, [before_ps, each_ps], part) = match frames >= self.many {
+            true => (self.call_ps + self.many_ps, self.frame_ps, frames),
+            false => (self.call_ps, self.single_ps, 1),
         };
-        let first = frames.min(part);
-        let together_ps = first * first_ps[0] + (frames - first) * frame_ps[0];
-        let [before_ps, first_ps, each_ps] = self.vary.of([call_ps + together_ps, first_ps[1], frame_ps[1]]);
-        let each_ps = [first_ps, each_ps];
+        let [before_ps, each_ps] = self.vary.of([call_ps + frames * before_ps, each_ps]);
         self.sent += frames;
         self.squares += frames * frames;
         self.handing = Some(Handing { left: frames, part, each_ps });

@@ -16,8 +16,8 @@ fn by_hand(device: &str) -> BedValues {
     let (t, d) = (&mut values.tester, &mut values.device);
     (t.call.value, t.look.value, t.send.value, t.byte.value) = (US, US, 2 * US, 0);
     (t.together.value, t.receive.value) = (500, US);
-    (t.first.value, t.first_byte.value, t.receive_byte.value) = (2 * US, 0, 0);
-    (t.single.value, t.single_byte.value, t.many_call.value) = (2 * US, 0, 0);
+    (t.single.value, t.single_byte.value, t.receive_byte.value) = (2 * US, 0, 0);
+    t.many_call.value = 0;
     (t.wakes.value, t.watched.value, d.watched.value) = (0, 0, 0);
     (d.single.value, d.many_call.value) = (0, 0);
     (d.wake.value, d.turn.value, d.frame.value, d.byte.value) = (5 * US, US, 2 * US, 0);
@@ -27,7 +27,7 @@ fn by_hand(device: &str) -> BedValues {
 }
 
 fn trial(load_fps: f64) -> Trial {
-    Trial { bytes: 64, load_fps, duration_ps: LONG, seed: 1, followed: None }
+    Trial { bytes: 64, load_fps, group: (1, 256), duration_ps: LONG, seed: 1, followed: None }
 }
 
 fn way(values: &BedValues, load_fps: f64, frame: u64) -> Vec<String> {
@@ -97,32 +97,6 @@ fn whoever_wakes_the_device_pays_for_it_and_frames_gather() {
     values.tester.wakes.value = 8 * US;
     let dear = run(&values, &trial(50e3));
     assert_eq!((dear.inside_us, dear.parts), (cheap.inside_us, cheap.parts));
-}
-
-/// A hundred are due, each 1 us before the first goes and 1 us by itself: parts of 64 and of 36, and the second takes 3 us for each,
-/// 1.5 of them before. Few go one by one.
-#[test]
-fn many_go_in_parts_of_which_the_first_is_quicker() {
-    let mut values = by_hand("kernel").tester;
-    let pieces = |values: &TesterValues, now_ps: Time, pieces: usize| -> Vec<(Piece, Time)> {
-        let mut tester = Tester::new(values, 64, 1e6, 1);
-        let mut at_ps = now_ps;
-        let next = |_| {
-            let (piece, end_ps) = tester.next(at_ps);
-            (piece, end_ps - std::mem::replace(&mut at_ps, end_ps))
-        };
-        (0..pieces).map(next).collect()
-    };
-    (values.batch.value, values.send.value) = (100, 3 * US);
-    let write_ps = US + 64 * US + 36 * 3 * US / 2;
-    let expected =
-        [(Piece::Writes(100), write_ps), (Piece::HandsOver(64), 64 * US), (Piece::HandsOver(36), 54 * US)];
-    assert_eq!(pieces(&values, MILLISECOND, 3), expected);
-    values.chunk.value = 100;
-    let expected = [(Piece::Writes(100), 101 * US), (Piece::HandsOver(100), 100 * US)];
-    assert_eq!(pieces(&values, MILLISECOND, 2), expected, "all are of the first part");
-    let expected = [(Piece::Writes(2), 3 * US), (Piece::HandsOver(1), US), (Piece::HandsOver(1), US)];
-    assert_eq!(pieces(&values, US, 3), expected);
 }
 
 /// A frame at 14 us finds the processor awake at 19, and is taken at 21: but at 20 us the laboratory's watch wakes, which takes 7 us.
@@ -212,7 +186,7 @@ fn what_became_due_while_frames_were_taken_out_goes_together() {
 fn a_look_ends_when_a_frame_comes() {
     let mut values = by_hand("kernel").tester;
     let at = |values: &TesterValues| {
-        let mut tester = Tester::new(values, 64, 10e3, 1);
+        let mut tester = Tester::new(values, &trial(10e3));
         assert_eq!(tester.next(0), (Piece::Writes(1), 2 * US));
         assert_eq!(tester.next(2 * US), (Piece::HandsOver(1), 3 * US));
         assert_eq!(tester.came(US), (true, None), "it does not look");
@@ -244,11 +218,31 @@ fn a_look_ends_when_a_frame_comes() {
 fn few_and_many_go_by_different_ways() {
     let mut values = by_hand("causeway");
     let (t, d) = (&mut values.tester, &mut values.device);
-    (t.single.value, t.first.value, t.send.value, t.many_call.value) = (3 * US, US, US, 20 * US);
+    (t.single.value, t.send.value, t.many_call.value) = (3 * US, US, 20 * US);
     (d.single.value, d.many_call.value) = (2 * US, 30 * US);
     assert_eq!(run(&values, &trial(5e3)).inside_us[0], 14.0);
     let full = run(&values, &Trial { duration_ps: 10 * LONG, ..trial(FULL_FPS) });
     assert!((full.forwarded_fps / (64e6 / 159.0) - 1.0).abs() < 0.01, "{full:?}");
+}
+
+/// Ten leave together when the last of them is due, which at one each microsecond is at 9 us, at 19 us and so on: each is with the
+/// device 1 us for the call and 2 us for each after that, as far as it was before in the group. One that is late sends two groups.
+#[test]
+fn frames_leave_in_groups_when_the_last_is_due() {
+    let values = by_hand("kernel").tester;
+    let mut tester = Tester::new(&values, &Trial { group: (10, 20), ..trial(1e6) });
+    assert_eq!(tester.next(0), (Piece::Looks, 9 * US));
+    assert_eq!(tester.next(9 * US), (Piece::Writes(10), 20 * US));
+    (0..10).for_each(|n| assert_eq!(tester.next((20 + n) * US), (Piece::HandsOver(1), (21 + n) * US)));
+    assert_eq!(tester.next(30 * US), (Piece::Writes(20), 51 * US));
+    assert_eq!(
+        tester.next(51 * US),
+        (Piece::HandsOver(20), 71 * US),
+        "many are with the device at their end"
+    );
+    assert_eq!(tester.next(71 * US), (Piece::Writes(20), 92 * US), "of forty");
+    let groups = |load_fps| Trial::new(64, load_fps, LONG, 1).group;
+    assert_eq!([groups(250e3), groups(260e3)], [(1, 8), (64, 64)]);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //!
 //! Lengths of frames are those on the wire, with the checksum and without preamble and gap, as RFC 2544 counts them.
 
+mod groups;
 mod matrix;
 mod plan;
 mod random;
@@ -17,6 +18,7 @@ mod sizes;
 mod tests;
 mod values;
 
+pub use groups::group;
 pub use matrix::Matrix;
 pub use plan::{Flow, Plan};
 pub use random::nth;
