@@ -41,7 +41,6 @@ use ask::Limit;
 use heirs::Keys;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -420,12 +419,11 @@ pub(crate) fn build(
     doorbells: &[Arc<Doorbell>],
     clock: Clock,
 ) -> Result<Assembly, StartError> {
-    let counters =
-        Counters::new(doorbells.len(), capacity(plan), options.counters.as_deref()).map_err(|e| {
-            let file =
-                options.counters.as_deref().map_or_else(String::new, |file| file.display().to_string());
-            StartError::Io("cannot make the counters' file", io::Error::new(e.kind(), format!("{file}: {e}")))
-        })?;
+    let counters = Counters::new(doorbells.len(), capacity(plan), options.counters.as_deref());
+    let counters = counters.map_err(|e| match &options.counters {
+        Some(file) => StartError::CountersFile(file.clone(), e),
+        None => StartError::Io("no memory for counters", e),
+    })?;
     let mut env = Env::new(counters);
     env.persistent = options.persistent.clone();
     env.defaults = options.defaults;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use causeway_kernel::{Attachment, Inspection, InspectionDoubt as Doubt, Program};
 use common::Testbed;
-use inspection::{TestProbe, Watched, router, wait_while};
+use inspection::{TestProbe, Watched, has_nft, router, wait_while};
 
 /// Runs a command line in the router's namespace; nft's commands may have `;` in them, others not.
 fn run(bed: &Testbed, line: &str) {
@@ -51,8 +51,7 @@ fn silent(tag: &str, changes: &[Change]) {
 
 #[test]
 fn nftables_is_told() {
-    if !std::process::Command::new("nft").arg("-v").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: needs nft (nftables)");
+    if !has_nft() {
         return;
     }
     told(
@@ -85,8 +84,7 @@ fn nftables_is_told() {
 #[test]
 fn connections_are_told_that_are_translated_without_rules() {
     let Some(bed) = router("inat") else { return };
-    if !bed.router.run("nft list ruleset") {
-        eprintln!("skipped: needs nft (nftables)");
+    if !has_nft() {
         return;
     }
     let mut watched = Watched::quiet(&bed);
@@ -263,8 +261,7 @@ fn programs_are_asked_for() {
 #[test]
 fn what_does_not_concern_forwarded_packets_is_no_doubt() {
     let Some(bed) = router("iidle") else { return };
-    if !bed.router.run("nft list ruleset") {
-        eprintln!("skipped: needs nft (nftables)");
+    if !has_nft() {
         return;
     }
     bed.router.nft("add table inet t; add set inet t s { type ipv4_addr; }");
@@ -316,8 +313,7 @@ fn nothing_is_known_that_a_message_has_overtaken() {
 #[test]
 fn lost_messages_are_a_doubt() {
     let Some(bed) = router("ilost") else { return };
-    if !bed.router.run("nft list ruleset") {
-        eprintln!("skipped: needs nft (nftables)");
+    if !has_nft() {
         return;
     }
     bed.router.nft("add table inet t; add set inet t s { type ipv4_addr; }");

@@ -69,6 +69,8 @@ impl Default for Options {
 pub enum StartError {
     /// Elements that could not be configured or initialised.
     Elements(Vec<ElementError>),
+    /// The file of the counters cannot be made.
+    CountersFile(PathBuf, io::Error),
     /// The operating system refused something.
     Io(&'static str, io::Error),
     /// A worker does not answer.
@@ -83,6 +85,9 @@ impl fmt::Display for StartError {
                     write!(f, "{}{e}", if i > 0 { "\n" } else { "" })?;
                 }
                 Ok(())
+            }
+            StartError::CountersFile(file, e) => {
+                write!(f, "cannot make the counters' file {}: {e}", file.display())
             }
             StartError::Io(what, e) => write!(f, "{what}: {e}"),
             StartError::NoAnswer(e) => e.fmt(f),

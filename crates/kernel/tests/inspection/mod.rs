@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -60,6 +61,16 @@ pub fn router(tag: &str) -> Option<Testbed> {
     bed.router.run("sysctl -qw net.ipv4.ip_forward=0");
     bed.router.run("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
     Some(bed)
+}
+
+/// Whether there is nft, and what it asks the kernel for; says so if not.
+pub fn has_nft() -> bool {
+    let there = Command::new("nft").args(["list", "ruleset"]).output();
+    let there = there.is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("skipped: needs nft (nftables)");
+    }
+    there
 }
 
 /// A running inspector of the router's ports `r0` and `r1`.

@@ -49,7 +49,9 @@ fn by_one<F: FnMut(Seen, &[u8]) -> Seen + Send>(
 ) -> Option<Done> {
     let work = move || {
         // Ports of a tester are in one namespace.
-        sources.first().iter().for_each(|(home, _)| go_home(home));
+        if let Some((home, _)) = sources.first() {
+            go_home(home);
+        }
         pin(&manner.processors);
         let sendings = sources.into_iter().map(|(_, sending)| sending).collect();
         let reports = in_turns(sendings, &mut sinks, manner, until);
